@@ -1,0 +1,46 @@
+# Two commands: `make run` and `make test`. Each sets up what it needs, once.
+PYTHON ?= python3
+PORT ?= 8501
+VENV := .venv
+BIN := $(VENV)/bin
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+
+.PHONY: run test check browser bench bench-ui clean
+
+run: $(VENV)/run.stamp
+	$(BIN)/streamlit run app.py --server.port $(PORT)
+
+test: $(VENV)/test.stamp check browser
+
+check: $(VENV)/test.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest -q --ignore=tests/browser
+
+browser: $(VENV)/test.stamp
+	$(BIN)/python -m tests.browser.find_browser --install
+	$(BIN)/pytest -q tests/browser
+
+bench: $(VENV)/test.stamp
+	$(BIN)/python -m benchmarks.core
+
+bench-ui: $(VENV)/test.stamp
+	$(BIN)/python -m benchmarks.ui
+
+$(VENV)/bin/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Twelve Heads needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make run PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/run.stamp: requirements.txt | $(VENV)/bin/pip
+	$(BIN)/pip install --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+$(VENV)/test.stamp: requirements-dev.txt requirements.txt | $(VENV)/bin/pip
+	$(BIN)/pip install --disable-pip-version-check -r requirements-dev.txt
+	@touch $@ $(VENV)/run.stamp
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""What a person sees. Imports `mha_core`, never the other way round."""

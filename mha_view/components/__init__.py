@@ -1,0 +1,1 @@
+"""Browser components (Streamlit components v2)."""
