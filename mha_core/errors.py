@@ -9,8 +9,8 @@ from __future__ import annotations
 
 MESSAGES: dict[str, str] = {
     "heads.divide": (
-        "d_model = {d_model} cannot be shared equally by {n_heads} heads: d must be divisible by h. "
-        "Choose an h that divides {d_model}, or set d_head yourself."
+        "d_model = {d_model} cannot be shared equally by {n_heads} heads: d must be divisible "
+        "by h. Choose an h that divides {d_model}, or set d_head yourself."
     ),
 }
 
