@@ -12,6 +12,122 @@ MESSAGES: dict[str, str] = {
         "d_model = {d_model} cannot be shared equally by {n_heads} heads: d must be divisible "
         "by h. Choose an h that divides {d_model}, or set d_head yourself."
     ),
+    "vocabulary.file": (
+        "{file} cannot be read as TOML: {reason}. Expected tables of words; correct the line "
+        "named or restore the file."
+    ),
+    "vocabulary.word": (
+        "“{word}” is not a word of the toy vocabulary. Choose a word it holds, or encode the "
+        "text to get its pieces."
+    ),
+    "vocabulary.number": (
+        "Token {number} is outside the vocabulary of {size} tokens. Choose a number from 0 to "
+        "{size} - 1."
+    ),
+    "heads.groups": (
+        "{n_kv_heads} KV heads cannot serve {n_heads} query heads equally: h must be "
+        "divisible by the number of KV heads. Choose a number that divides {n_heads}."
+    ),
+    "heads.shapes": (
+        "q {q}, k {k} and v {v} do not fit together: expected q [..., head, query, d_head], k"
+        " [..., kv_head, key, d_head], v [..., kv_head, key, d_value]. Check the order of the"
+        " axes."
+    ),
+    "size.positive": (
+        "{name} = {size} is not a size: expected a whole number of at least 1. Choose another"
+        " {name}."
+    ),
+    "setting.finite": (
+        "{name} = {value} cannot be computed with: expected a finite number. Choose another {name}."
+    ),
+    "setting.positive": (
+        "{name} = {value} is out of range: expected a finite number above 0. Choose another {name}."
+    ),
+    "setting.negative": (
+        "{name} = {value} is out of range: expected a number of at least 0. Choose another {name}."
+    ),
+    "setting.choice": (
+        "{name} = {value!r} is not known: expected one of {choices}. Choose one of these."
+    ),
+    "window.negative": (
+        "A window cannot reach {reach} tokens to the {side}: expected 0 or more, or None for "
+        "no limit. The query itself is not counted."
+    ),
+    "rope.odd": (
+        "RoPE cannot turn {width} features: it turns them in pairs, so their number must be "
+        "even and at least 2. Choose an even d_head or an even rotary width."
+    ),
+    "rope.wide": (
+        "RoPE cannot turn {width} features of a head that has {d_head}: choose a rotary width"
+        " of at most {d_head}."
+    ),
+    "rope.frequencies": (
+        "{count} frequencies do not fit {width} rotated features: expected one for every "
+        "pair. Give {width} / 2 of them, or change the rotary width."
+    ),
+    "rope.table": (
+        "The table of cosines and sines is {shape}, but {n_tokens} tokens with {n_pairs} "
+        "pairs each are to be turned: expected [position, pair], with a row for every "
+        "position."
+    ),
+    "weights.shape": (
+        "{name} has shape {shape}, but these sizes need {expected}, [out, in]. Transpose it "
+        "if it came as [in, out], or change the sizes."
+    ),
+    "weights.norm": (
+        "The layer norms queries and keys (qk_norm = {qk_norm!r}), but q_norm or k_norm is "
+        "missing. Give both gains, or set qk_norm to None."
+    ),
+    "weights.unused": (
+        "{name} is given, but the layer does not norm queries and keys. Set qk_norm in the "
+        "config, or leave {name} out."
+    ),
+    "weights.numpy": (
+        "The weights are NumPy arrays, but attention computes with tensors. Call "
+        "weights.to_torch() first."
+    ),
+    "weights.extra_keys": (
+        "This module appends keys of its own (add_bias_kv or add_zero_attn), which the "
+        "article's attention does not have. Build it without them."
+    ),
+    "input.width": (
+        "The tokens have shape {shape}, but this layer reads [..., token, feature] with "
+        "{d_model} features. Check d_model and the order of the axes."
+    ),
+    "input.dtype": (
+        "The tokens are {given} and the weights {expected}: both must have one float type. "
+        "Convert one of them."
+    ),
+    "mask.bool": (
+        "keep is {dtype}, but a mask here is boolean, True where a query may look. Use keep "
+        "== 1 for ones and zeros, or pass numbers to be added as bias."
+    ),
+    "mask.shape": (
+        "{name} has shape {shape}, but the scores are {expected}, [..., head, query, key]. "
+        "Give one size per axis that is equal or 1; a mask per sentence needs a head axis of "
+        "1."
+    ),
+    "device.unknown": (
+        "{device!r} is not the name of a device. Found here: {found}. Choose one of these."
+    ),
+    "device.absent": (
+        "The device {device!r} was asked for and is not there. Found here: {found}. Choose "
+        "one of these, or leave the choice to the program."
+    ),
+    "device.float64": (
+        "The device {device!r} has no float64. Choose float32, or the device 'cpu'."
+    ),
+    "trace.rank": (
+        "The step {name} has shape {shape}, but is declared with the axes {axes}. Give one "
+        "length per axis."
+    ),
+    "trace.axis": (
+        "The axis {axis} is {length} long in {name}, but {known} in {other}: one axis has one"
+        " length. Check where the two come from."
+    ),
+    "trace.one": (
+        "A trace records one sentence, but the batch has shape {shape}. Pick one sentence first."
+    ),
 }
 
 

@@ -1,0 +1,350 @@
+"""The record of one layer on one sentence: every step declared once, with its axes.
+
+From the declaration a step is checked, listed, drawn and exported. Loads no torch.
+"""
+# ruff: noqa: RUF009  (the calls in the dataclasses declare fields; they are not shared defaults)
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mha_core.config import AttentionConfig
+from mha_core.errors import ShapeError
+from mha_core.weights import AttentionWeights, Floats
+
+if TYPE_CHECKING:
+    from mha_core.attention import AttentionSteps
+
+Array = NDArray[Any]
+KEPT_BYTES = 1 << 24
+
+
+class Later:
+    """An array worked out when somebody looks; kept if it is small, else worked out anew.
+
+    Args:
+        shape: what the array's shape will be.
+        make: gives the array, the same numbers every time.
+    """
+
+    def __init__(self, shape: tuple[int, ...], make: Callable[[], Array]) -> None:
+        self.shape = shape
+        self.ndim = len(shape)
+        self._make = make
+        self._kept: Array | None = None
+
+    def read(self) -> Array:
+        """Give the array."""
+        if self._kept is not None:
+            return self._kept
+        value = _frozen(self._make())
+        if value.nbytes <= KEPT_BYTES:
+            self._kept = value
+        return value
+
+
+class _Value:
+    """A step's numbers: stored as they come, read as an array."""
+
+    def __get__(self, owner: Step | None, kind: type) -> Array:
+        if owner is None:  # dataclass asks the class for a default: there is none
+            raise AttributeError("value")
+        source = owner.source
+        return source.read() if isinstance(source, Later) else source
+
+    def __set__(self, owner: Step, source: Array | Later) -> None:
+        owner.__dict__["_source"] = source if isinstance(source, Later) else _frozen(source)
+
+
+def _any(descriptor: object) -> Any:
+    """Let a descriptor stand where its reading's type is declared."""
+    return descriptor
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One step of the chain: a name, a symbol, axes and numbers.
+
+    Args:
+        name: the field's name in `AttentionTrace`.
+        symbol: how the article writes it.
+        axes: axis words in memory.
+        article_axes: axis words in the article's order, [features, tokens]. A step with heads has
+            one such matrix per head.
+        value: the numbers, in memory's order; read-only. A `Later` is read when looked at.
+
+    >>> q = Step("q", "Q", ("head", "token", "d_head"), ("d_head", "token"), np.zeros((3, 5, 2)))
+    >>> q.shape, q.article_shape, q.article_value.shape
+    ((3, 5, 2), (2, 5), (3, 2, 5))
+    """
+
+    name: str
+    symbol: str
+    axes: tuple[str, ...]
+    article_axes: tuple[str, ...]
+    value: Array = _any(_Value())
+
+    @property
+    def source(self) -> Array | Later:
+        """What was given as value, not yet worked out."""
+        source: Array | Later = self.__dict__["_source"]
+        return source
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes in memory; works nothing out."""
+        return self.source.shape
+
+    @property
+    def article_shape(self) -> tuple[int, ...]:
+        """Lengths of the axes in the article's order, of one head where there are heads."""
+        lengths = dict(zip(self.axes, self.shape, strict=True))
+        return tuple(lengths[axis] for axis in self.article_axes)
+
+    @property
+    def article_value(self) -> Array:
+        """The numbers in the article's order: features in rows, tokens in columns.
+
+        Scores keep queries in rows. A head axis stays first: `article_value[head]` is the
+        article's matrix.
+        """
+        order = [axis for axis in self.axes if axis not in self.article_axes]
+        order += self.article_axes
+        return self.value.transpose([self.axes.index(axis) for axis in order])
+
+
+class _StepField:
+    """A trace's field: what the declaration says, and each trace's own array.
+
+    A data descriptor, so that the dataclass fills it and reading it gives the array.
+    """
+
+    def __init__(self, symbol: str, axes: str, article: str) -> None:
+        self.symbol = symbol
+        self.axes = tuple(axes.split())
+        self.article = tuple(article.split())
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, trace: AttentionTrace | None, owner: type) -> Array:
+        if trace is None:  # dataclass asks the class for a default: there is none
+            raise AttributeError(self.name)
+        return self.step_of(trace).value
+
+    def __set__(self, trace: AttentionTrace, source: Array | Later) -> None:
+        if source.ndim != len(self.axes):
+            raise ShapeError(
+                "trace.rank", name=self.name, shape=source.shape, axes=" ".join(self.axes)
+            )
+        value: Any = source
+        trace.__dict__[self.name] = Step(self.name, self.symbol, self.axes, self.article, value)
+
+    def step_of(self, trace: AttentionTrace) -> Step:
+        """Give one trace's step."""
+        step: Step = trace.__dict__[self.name]
+        return step
+
+
+def step(symbol: str, axes: str, *, article: str) -> Any:
+    """Declare a step of the trace: its symbol, its axes in memory and in the article."""
+    return _any(_StepField(symbol, axes, article))
+
+
+@dataclass(frozen=True, eq=False)
+class Norm:
+    """The norm between the residual stream and x.
+
+    Args:
+        kind: "rms" or "layer".
+        weight: [feature], the gain, or None.
+        bias: [feature], or None.
+        eps: added to the mean square.
+    """
+
+    kind: str
+    weight: Array | None = None
+    bias: Array | None = None
+    eps: float = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AttentionTrace:
+    """One sentence through one layer. Arrays are NumPy and read-only.
+
+    `trace.pattern` is the array, `trace["pattern"]` the `Step`, and iterating gives all steps in
+    order. `raw`, `scores` and `masked` may be worked out at each reading: keep what you read.
+
+    Args:
+        stream: the residual stream that enters the layer; every step after it is a field too.
+        config: the layer's sizes and settings.
+        weights: the layer's parameters as NumPy arrays.
+        keep: bool [query, key], or [head, query, key], True where a query may look.
+        norm: what was done between `stream` and `x`; None when they are equal.
+        positions: [token], the positions RoPE turned by; None for 0, 1, 2, ….
+        device: where the steps were computed.
+
+    Raises:
+        ShapeError: an array's rank is not that of its declaration, or one axis has two lengths.
+    """
+
+    stream: Array = step("X_in", "token feature", article="feature token")
+    x: Array = step("X", "token feature", article="feature token")
+    q_full: Array = step("Q", "token q_feature", article="q_feature token")
+    k_full: Array = step("K", "token k_feature", article="k_feature token")
+    v_full: Array = step("V", "token v_feature", article="v_feature token")
+    q: Array = step("Q_k", "head token d_head", article="d_head token")
+    k: Array = step("K_k", "kv_head token d_head", article="d_head token")
+    v: Array = step("V_k", "kv_head token d_value", article="d_value token")
+    q_rot: Array = step("Q̃_k", "head token d_head", article="d_head token")
+    k_rot: Array = step("K̃_k", "kv_head token d_head", article="d_head token")
+    raw: Array = step("QᵀK", "head query key", article="query key")
+    scores: Array = step("QᵀK/√d_head", "head query key", article="query key")
+    masked: Array = step("QᵀK/√d_head + mask", "head query key", article="query key")
+    pattern: Array = step("softmax", "head query key", article="query key")
+    heads: Array = step("head_k", "head token d_value", article="d_value token")
+    concat: Array = step("Concat", "token concat_feature", article="concat_feature token")
+    out: Array = step("O", "token feature", article="feature token")
+    residual: Array = step("X_in + O", "token feature", article="feature token")
+    config: AttentionConfig
+    weights: AttentionWeights[Floats]
+    keep: Array
+    norm: Norm | None = None
+    positions: Array | None = None
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        lengths: dict[str, tuple[int, str]] = {}
+        for each in self:
+            for axis, length in zip(each.axes, each.shape, strict=True):
+                axis = "token" if axis in ("query", "key") else axis
+                known, where = lengths.setdefault(axis, (length, each.name))
+                if known != length:
+                    raise ShapeError(
+                        "trace.axis",
+                        axis=axis,
+                        name=each.name,
+                        length=length,
+                        other=where,
+                        known=known,
+                    )
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Give the names of the steps, in order."""
+        return tuple(name for name, field in vars(cls).items() if isinstance(field, _StepField))
+
+    def __iter__(self) -> Iterator[Step]:
+        return (self[name] for name in self.names())
+
+    def __getitem__(self, name: str) -> Step:
+        """Give a step by its name.
+
+        Raises:
+            KeyError: there is no such step.
+        """
+        field = vars(type(self)).get(name)
+        if not isinstance(field, _StepField):
+            raise KeyError(name)
+        return field.step_of(self)
+
+    @property
+    def n_tokens(self) -> int:
+        """The article's S."""
+        return self["x"].shape[0]
+
+    @classmethod
+    def from_steps(
+        cls,
+        steps: AttentionSteps,
+        *,
+        stream: Array,
+        weights: AttentionWeights[Floats],
+        config: AttentionConfig,
+        residual: Array | None = None,
+        norm: Norm | None = None,
+        positions: Array | None = None,
+    ) -> AttentionTrace:
+        """Make the record of one sentence out of what `attention` returned.
+
+        Args:
+            steps: without a batch axis, or with one of length 1; without a cache.
+            stream: [token, feature], the residual stream that entered the layer.
+            weights: NumPy arrays; the same numbers that `attention` was given.
+            config: the same as `attention` was given.
+            residual: [token, feature]; stream + out unless given.
+            norm: what was done to `stream` to get `steps.x`.
+            positions: [token], what `attention` was given.
+
+        Raises:
+            ShapeError: more than one sentence, or arrays that do not fit.
+        """
+        ready = {
+            name: as_sentence(getattr(steps, name), len(vars(cls)[name].axes))
+            for name in cls.names()
+            if name not in ("stream", "raw", "masked", "residual")
+        }
+        shape = ready["pattern"].shape
+        chain = steps.score_steps
+        later: Any = {
+            "raw": Later(shape, lambda: as_sentence(chain.make_raw(), 3)),
+            "masked": Later(shape, lambda: as_sentence(chain.make_masked(), 3)),
+        }
+        if steps.keep is None:
+            keep = np.ones((shape[-1], shape[-1]), dtype=bool)
+        else:
+            keep = as_sentence(steps.keep, max(2, min(3, steps.keep.ndim)))
+        return cls(
+            stream=stream,
+            residual=stream + ready["out"] if residual is None else residual,
+            **ready,
+            **later,
+            config=config,
+            weights=weights,
+            keep=keep,
+            norm=norm,
+            positions=positions,
+            device=str(steps.x.device),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ModelTrace:
+    """One sentence through a model.
+
+    Args:
+        tokens: the pieces of text, one per position.
+        layers: one trace per layer, from the first.
+        logits: [token, vocabulary], the next piece's score after each token.
+    """
+
+    tokens: tuple[str, ...]
+    layers: tuple[AttentionTrace, ...]
+    logits: Array
+
+
+def as_sentence(tensor: Any, rank: int) -> Array:
+    """Give a tensor of one sentence as a NumPy array of this rank.
+
+    Batch axes of length 1 go; bfloat16, which NumPy lacks, becomes float32.
+
+    Raises:
+        ShapeError: there is more than one sentence.
+    """
+    if any(length != 1 for length in tensor.shape[: tensor.ndim - rank]):
+        raise ShapeError("trace.one", shape=tuple(tensor.shape))
+    tensor = tensor.detach().cpu()
+    value: Array = (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
+    return value.reshape(value.shape[value.ndim - rank :])
+
+
+def _frozen(value: Array) -> Array:
+    """Give a view that cannot be written to."""
+    view = value.view()
+    view.flags.writeable = False
+    return view

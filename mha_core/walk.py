@@ -1,0 +1,271 @@
+"""One sentence through one layer, with its record, and the record held against the article."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from mha_core import reference
+from mha_core.attention import attention, fused_attention
+from mha_core.config import AttentionConfig
+from mha_core.device import choose_device
+from mha_core.errors import ConfigError
+from mha_core.trace import Array, AttentionTrace, Norm, as_sentence
+from mha_core.weights import AttentionWeights
+
+NORM_EPS = {"rms": 1e-6, "layer": 1e-5}
+
+
+def rms_norm(x: Tensor, weight: Tensor | None = None, *, eps: float = NORM_EPS["rms"]) -> Tensor:
+    """Divide every token by the root mean square of its features.
+
+    Args:
+        x: [..., feature].
+        weight: [feature], a gain.
+        eps: added to the mean square.
+
+    Source: Zhang and Sennrich 2019, equation 4.
+
+    >>> rms_norm(torch.tensor([3.0, -3.0])).round(decimals=3)
+    tensor([ 1., -1.])
+    """
+    return functional.rms_norm(x, x.shape[-1:], weight, eps)
+
+
+def layer_norm(
+    x: Tensor,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    *,
+    eps: float = NORM_EPS["layer"],
+) -> Tensor:
+    """Move every token's features to mean 0 and variance 1.
+
+    Args:
+        x: [..., feature].
+        weight: [feature], a gain.
+        bias: [feature].
+        eps: added to the variance.
+
+    Source: Ba et al. 2016, section 3.
+
+    >>> layer_norm(torch.tensor([3.0, 1.0])).round(decimals=3)
+    tensor([ 1., -1.])
+    """
+    return functional.layer_norm(x, x.shape[-1:], weight, bias, eps)
+
+
+def walk_layer(
+    stream: Array,
+    weights: AttentionWeights[Any],
+    config: AttentionConfig,
+    *,
+    norm: str | None = "rms",
+    norm_weight: Array | None = None,
+    norm_bias: Array | None = None,
+    norm_eps: float | None = None,
+    keep: Array | None = None,
+    positions: Array | None = None,
+    device: torch.device | str | None = None,
+    dtype: torch.dtype = torch.float32,
+) -> AttentionTrace:
+    """Take one sentence through norm, attention and residual, and record every step.
+
+    Args:
+        stream: [token, feature], the residual stream that enters the layer.
+        weights: NumPy arrays or tensors.
+        config: the layer's sizes and settings.
+        norm: "rms" or "layer", what makes x out of stream; None leaves it as it is.
+        norm_weight: [feature], the norm's gain.
+        norm_bias: [feature], for "layer".
+        norm_eps: 1e-6 for "rms" and 1e-5 for "layer" unless given.
+        keep: bool [query, key] or [head, query, key], besides what config forbids.
+        positions: [token], for RoPE; 0, 1, 2, … unless given.
+        device: see `choose_device`.
+        dtype: the float type to compute in.
+
+    Returns:
+        The record; `residual` is stream + out, the stream as it was before the norm.
+
+    Raises:
+        ShapeError: stream, weights and sizes do not fit together.
+        ConfigError: an unknown norm.
+        DeviceError: see `choose_device`.
+
+    Source: the article's chain; the norm before attention as in Xiong et al. 2020, figure 1(b).
+
+    >>> from mha_core.weights import random_embedding, random_weights
+    >>> config = AttentionConfig(d_model=6, n_heads=3)
+    >>> trace = walk_layer(random_embedding(5, 6, 0), random_weights(config, 0), config)
+    >>> trace["concat"].article_shape
+    (6, 5)
+    """
+    here = choose_device(device, dtype)
+    tensors = weights.to_torch(here, dtype)
+    made = None if norm is None else Norm(norm, norm_weight, norm_bias, norm_eps or _eps_of(norm))
+    with torch.inference_mode():
+        before = torch.tensor(stream, device=here, dtype=dtype)
+        steps = attention(
+            _normed(before, made),
+            tensors,
+            config,
+            keep=None if keep is None else torch.tensor(keep, device=here),
+            positions=None if positions is None else torch.tensor(positions),
+        )
+        residual = before + steps.out
+    return AttentionTrace.from_steps(
+        steps,
+        stream=as_sentence(before, 2),
+        residual=as_sentence(residual, 2),
+        weights=weights.to_numpy(),
+        config=config,
+        norm=made,
+        positions=positions,
+    )
+
+
+def compare(trace: AttentionTrace) -> dict[str, float]:
+    """Recompute a record the article's way and say how far apart the two are.
+
+    The reference starts from the record's own stream and goes one head at a time, keeping only
+    the maxima, so that a long sentence stays small in memory.
+
+    Returns:
+        step name → max |record − reference|. In `masked`, -∞ must meet -∞, else it is ∞.
+
+    >>> from mha_core.weights import random_embedding, random_weights
+    >>> config = AttentionConfig(d_model=6, n_heads=3)
+    >>> trace = walk_layer(random_embedding(5, 6, 0), random_weights(config, 0), config)
+    >>> max(compare(trace).values()) < 1e-5
+    True
+    """
+    columns = _recompute_projections(trace)
+    apart = {name: _apart(trace[name].article_value, value) for name, value in columns.items()}
+    values = {name: trace[name].article_value for name in _PER_HEAD}
+    heads = []
+    for head, steps in enumerate(
+        reference.walk_heads(
+            columns["q_full"],
+            columns["k_full"],
+            columns["v_full"],
+            trace.weights,
+            trace.config,
+            keep=trace.keep,
+            positions=trace.positions,
+        )
+    ):
+        for name, (symbol, per_kv_head) in _PER_HEAD.items():
+            index = head // trace.config.group if per_kv_head else head
+            distance = _apart(values[name][index], getattr(steps, symbol))
+            apart[name] = max(apart.get(name, 0.0), distance)
+        heads.append(steps.head)
+    concat = np.vstack(heads)
+    out = reference.project(trace.weights.w_o, concat, trace.weights.b_o)
+    for name, value in (("concat", concat), ("out", out), ("residual", columns["stream"] + out)):
+        apart[name] = _apart(trace[name].article_value, value)
+    return {name: apart[name] for name in trace.names()}
+
+
+def _recompute_projections(trace: AttentionTrace) -> dict[str, Array]:
+    """Take the record's stream through the norm and the three projections, in columns."""
+    norm, weights = trace.norm, trace.weights
+    stream = trace.stream.T.astype(np.float64)
+    x = stream
+    if norm is not None:
+        x = reference.norm_columns(stream, norm.kind, norm.weight, norm.bias, norm.eps)
+    return {
+        "stream": stream,
+        "x": x,
+        "q_full": reference.project(weights.w_q, x, weights.b_q),
+        "k_full": reference.project(weights.w_k, x, weights.b_k),
+        "v_full": reference.project(weights.w_v, x, weights.b_v),
+    }
+
+
+# step → its name in the reference, and whether it has KV heads
+_PER_HEAD = {
+    "q": ("Q", False),
+    "k": ("K", True),
+    "v": ("V", True),
+    "q_rot": ("Q_rot", False),
+    "k_rot": ("K_rot", True),
+    "raw": ("raw", False),
+    "scores": ("scores", False),
+    "masked": ("masked", False),
+    "pattern": ("pattern", False),
+    "heads": ("head", False),
+}
+
+
+def limits(trace: AttentionTrace) -> dict[str, float]:
+    """Say how far apart float32 and the reference may be.
+
+    Returns:
+        step name → 1e-5 for the pattern, 1e-5 times the largest finite number for the others.
+    """
+    return {
+        step.name: 1e-5 if step.name == "pattern" else 1e-5 * _largest(step.value) for step in trace
+    }
+
+
+def compare_fused(trace: AttentionTrace) -> float:
+    """Say how far PyTorch's fused attention is from the record's output.
+
+    Returns:
+        max |out − fused|, computed on the CPU in the record's float type.
+
+    >>> from mha_core.weights import random_embedding, random_weights
+    >>> config = AttentionConfig(d_model=6, n_heads=3)
+    >>> trace = walk_layer(random_embedding(5, 6, 0), random_weights(config, 0), config)
+    >>> compare_fused(trace) < 1e-5
+    True
+    """
+    x = torch.tensor(trace.x)
+    with torch.inference_mode():
+        out = fused_attention(
+            x,
+            trace.weights.to_torch(dtype=x.dtype),
+            trace.config,
+            keep=torch.tensor(trace.keep),
+            positions=None if trace.positions is None else torch.tensor(trace.positions),
+        )
+    return _apart(trace.out, out.numpy())
+
+
+def _normed(stream: Tensor, norm: Norm | None) -> Tensor:
+    """Make x out of the stream."""
+    if norm is None:
+        return stream
+    gain, shift = (
+        None if value is None else torch.tensor(value).to(stream)
+        for value in (norm.weight, norm.bias)
+    )
+    if norm.kind == "rms":
+        return rms_norm(stream, gain, eps=norm.eps)
+    return layer_norm(stream, gain, shift, eps=norm.eps)
+
+
+def _eps_of(norm: str) -> float:
+    """Give a norm's usual eps, and refuse a norm that does not exist."""
+    if norm not in NORM_EPS:
+        raise ConfigError("setting.choice", name="norm", value=norm, choices="None, 'rms', 'layer'")
+    return NORM_EPS[norm]
+
+
+def _apart(value: Array, expected: Array) -> float:
+    """Give the largest distance; infinities must meet the same infinity."""
+    if np.isfinite(value).all() and np.isfinite(expected).all():
+        return float(np.abs(value - expected).max())
+    finite = np.isfinite(value)
+    if not np.array_equal(value[~finite], expected[~np.isfinite(expected)]):
+        return float("inf")
+    return _apart(value[finite], expected[finite])
+
+
+def _largest(value: Array) -> float:
+    """Give the largest finite size."""
+    return float(np.abs(value[np.isfinite(value)]).max(initial=0.0))
