@@ -1,0 +1,106 @@
+"""Tokens: nothing of a text is lost, and everyday words stay whole."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mha_core.errors import DataError
+from mha_core.tokenizer import load_tokenizer
+from mha_core.vocabulary import BYTES, load_vocabulary
+
+TOKENIZER = load_tokenizer()
+WORDS = [entry.piece for entry in load_vocabulary() if entry.kind in ("word", "punctuation")]
+
+any_text = st.text(st.characters(codec=None, exclude_categories=()))
+near_text = st.lists(
+    st.sampled_from([*WORDS, " ", "  ", "\n", "\t", "z", "n't", "'", "é", "世", "🙂", "\ud800"])
+).map("".join)
+
+
+@given(any_text | near_text)
+def test_decoding_gives_the_text_back(text: str) -> None:
+    assert TOKENIZER.decode(TOKENIZER.encode(text)) == text
+    assert TOKENIZER.decode(list(TOKENIZER.encode(text).ids)) == text
+
+
+@given(any_text | near_text)
+def test_offsets_cover_the_text_but_for_implied_spaces(text: str) -> None:
+    tokens = TOKENIZER.encode(text).tokens
+    covered = 0
+    for token in tokens:
+        assert text[covered : token.start] in ("", " ") or token.start < covered
+        assert token.kind == "byte" or text[token.start : token.end] == token.piece
+        covered = max(covered, token.end)
+    assert covered == len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "displays"),
+    [
+        ("The cat sat on the mat.", "The cat sat on the mat ."),
+        ("a cat, a dog", "a cat , a dog"),
+        ("a  cat", "a ␣ ␣ cat"),
+        ("cat.The", "cat . ⁀ The"),
+        ("the cat's mat", "the cat 's mat"),
+        ("she didn't", "she did n't"),
+        ("I like zebra", "I like ␣ z e b r a"),
+        ("CAT", "C A T"),
+        ("她把书给了小明，因为他喜欢看书。", "她 把 书 给 了 小明 ， 因为 他 喜欢 看书 。"),
+        ("cat 猫 cat", "cat ␣ 猫 ␣ cat"),
+        ("é", "0xC3 0xA9"),
+        (" \n", "␣ ↵"),
+    ],
+)
+def test_the_rules_by_hand(text: str, displays: str) -> None:
+    assert " ".join(TOKENIZER.encode(text).displays) == displays
+
+
+@pytest.mark.parametrize("gap", ["", " ", "  ", "\n", "\t", "\u3000"])
+def test_every_gap_between_two_words_comes_back(gap: str) -> None:
+    encoding = TOKENIZER.encode(f"cat{gap}猫{gap}dog{gap},{gap}dog")
+    assert TOKENIZER.decode(encoding) == encoding.text
+
+
+def test_every_token_has_its_own_number_and_can_be_told_apart() -> None:
+    entries = load_vocabulary()
+    assert [entry.id for entry in entries] == list(range(len(entries)))
+    assert len({(e.display, e.kind) for e in entries}) == len(entries)
+    assert all(entry.display.strip() for entry in entries)
+
+
+def test_every_byte_of_utf8_has_a_token() -> None:
+    seen: set[int] = set()
+    for code in [*range(0x800), *range(0x800, 0x110000, 61)]:
+        seen.update(chr(code).encode("utf-8", "surrogatepass"))
+    assert seen - set(range(0x20, 0x7F)) == set(BYTES)
+
+
+def test_bytes_that_are_no_text_read_as_the_replacement_sign() -> None:
+    lead = next(entry.id for entry in load_vocabulary() if entry.byte == 0xE4)
+    assert TOKENIZER.decode([lead]) == "\ufffd"
+
+
+def test_numbers_and_words_outside_the_vocabulary_are_named() -> None:
+    with pytest.raises(DataError, match="Token -1 is outside"):
+        TOKENIZER.decode([-1])
+    with pytest.raises(DataError, match="“zebra” is not a word"):
+        TOKENIZER.id_of("zebra")
+
+
+def test_a_hundred_thousand_characters_of_any_kind_come_back() -> None:
+    for unit in ("a世", "the cat ", "x", "é", "猫", "🙂 "):
+        text = unit * (100_000 // len(unit))
+        assert TOKENIZER.decode(TOKENIZER.encode(text)) == text
+
+
+def test_tokenizing_needs_neither_torch_nor_numpy() -> None:
+    code = (
+        "import sys; from mha_core.tokenizer import load_tokenizer; load_tokenizer().encode('a'); "
+        "sys.exit(bool({'torch', 'numpy', 'streamlit', 'plotly'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
