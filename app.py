@@ -1,0 +1,12 @@
+"""The web app's entry: `streamlit run app.py`.
+
+The main script lives in `mha_view/`, so that the `pages/` folder beside this file is only what
+`st.navigation` says it is, on the very first request too.
+"""
+
+from streamlit import App
+
+from mha_view.assets import routes
+from mha_view.warmup import lifespan
+
+app = App("mha_view/shell.py", lifespan=lifespan, routes=routes())

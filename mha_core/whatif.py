@@ -1,0 +1,166 @@
+"""The same sentence, one thing changed: what a reader tries to see why the layer is as it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mha_core.config import AttentionConfig
+from mha_core.rope import Pairing, half_from_interleaved
+from mha_core.trace import AttentionTrace
+from mha_core.walk import walk_layer
+from mha_core.weights import AttentionWeights, Floats
+
+Array = NDArray[np.floating]
+
+
+def walk_again(
+    trace: AttentionTrace,
+    *,
+    weights: AttentionWeights[Floats] | None = None,
+    config: AttentionConfig | None = None,
+    keep: NDArray[np.bool_] | None = None,
+    positions: NDArray[np.int64] | None = None,
+    stream: Array | None = None,
+    **settings: Any,
+) -> AttentionTrace:
+    """Walk the same stream through the same parameters with some things changed.
+
+    Args:
+        trace: the walk to vary.
+        weights: other parameters.
+        config: other sizes.
+        keep: bool [query, key], another mask.
+        positions: [token], other positions.
+        stream: [token, feature], another stream, such as one with a token more.
+        settings: fields of `AttentionConfig` to change.
+    """
+    norm = trace.norm
+    return walk_layer(
+        trace.stream if stream is None else stream,
+        weights or trace.weights,
+        replace(config or trace.config, **settings),
+        norm=None if norm is None else norm.kind,
+        norm_weight=None if norm is None else norm.weight,
+        norm_bias=None if norm is None else norm.bias,
+        keep=trace.keep if keep is None else keep,
+        positions=trace.positions if positions is None else positions,
+    )
+
+
+def as_one_head(trace: AttentionTrace) -> AttentionTrace:
+    """Walk with the same W_q, W_k, W_v, W_o taken as one head of all features.
+
+    KV heads that are shared are repeated first, so that the one head has as many key features as
+    query features.
+    """
+    config = trace.config
+    one = AttentionConfig(
+        d_model=config.d_model,
+        n_heads=1,
+        d_head=config.n_heads * config.d_head,
+        d_value=config.n_heads * config.d_value,
+        rope=config.rope,
+        causal=config.causal,
+    )
+    repeated = {
+        name: _repeat_heads(np.asarray(getattr(trace.weights, name)), config)
+        for name in ("w_k", "w_v")
+    }
+    return walk_again(trace, weights=replace(trace.weights, **repeated), config=one)
+
+
+def _repeat_heads(matrix: Array, config: AttentionConfig) -> Array:
+    """Repeat each KV head's rows for every query head that reads it."""
+    heads = matrix.reshape(config.n_kv_heads, -1, matrix.shape[-1])
+    return np.repeat(heads, config.group, axis=0).reshape(-1, matrix.shape[-1])
+
+
+def split_wrongly(full: Array, n_heads: int) -> Array:
+    """Split as `view(h, S, d_head)` does: right shape, wrong numbers.
+
+    Args:
+        full: [token, feature].
+        n_heads: h.
+
+    Returns:
+        [head, token, d_head]; each "head" is a stretch of tokens, all features of each.
+
+    >>> split_wrongly(np.arange(8).reshape(2, 4), 2)
+    array([[[0, 1],
+            [2, 3]],
+    <BLANKLINE>
+           [[4, 5],
+            [6, 7]]])
+    """
+    n_tokens, width = full.shape
+    return full.reshape(n_heads, n_tokens, width // n_heads)
+
+
+def entropy(pattern: Array) -> Array:
+    """The entropy of each row of a pattern, in nats: 0 is one key, ln n is n keys alike.
+
+    Args:
+        pattern: [..., query, key], rows that sum to 1.
+
+    >>> entropy(np.array([[1.0, 0.0], [0.5, 0.5]])).round(3).tolist()
+    [0.0, 0.693]
+    """
+    safe = np.where(pattern > 0, pattern, 1.0)
+    return np.abs(-(pattern * np.log(safe)).sum(axis=-1))
+
+
+def permute_pairs(trace: AttentionTrace, pairing: Pairing) -> AttentionWeights[Floats]:
+    """Reorder the rows of W_q and W_k so that the other pairing gives the same scores.
+
+    Args:
+        trace: whose parameters.
+        pairing: the pairing that will be used; the parameters were made for the other one.
+
+    Source: the conversion of Meta's Llama checkpoints to Hugging Face's.
+    """
+    config = trace.config
+    order = np.array(half_from_interleaved(config.d_head))
+    if pairing == "interleaved":
+        order = np.argsort(order)
+    changed = {}
+    for name in ("w_q", "w_k", "b_q", "b_k"):
+        rows = getattr(trace.weights, name)
+        if rows is not None:
+            heads = np.asarray(rows).reshape(-1, config.d_head, *np.shape(rows)[1:])
+            changed[name] = np.ascontiguousarray(heads[:, order].reshape(np.shape(rows)))
+    return replace(trace.weights, **changed)
+
+
+def count_parameters(weights: AttentionWeights[Floats]) -> int:
+    """How many learned numbers a layer has."""
+    return sum(int(np.size(array)) for _, array in weights.items())
+
+
+def count_products(trace: AttentionTrace) -> int:
+    """How many products of two numbers the layer takes: projections, scores, values, W_o.
+
+    The mask saves none here: every score is computed, then masked, as `attention` does.
+    """
+    config, n_tokens = trace.config, trace.n_tokens
+    matrices = sum(int(np.size(getattr(trace.weights, f"w_{name}"))) for name in "qkvo")
+    return n_tokens * matrices + config.n_heads * n_tokens**2 * (config.d_head + config.d_value)
+
+
+def heads_apart(pattern: Array) -> float:
+    """How far apart two heads' rows are on average: total variation, 0 alike, 1 disjoint.
+
+    Args:
+        pattern: [head, query, key], at least two heads.
+
+    >>> heads_apart(np.array([[[1.0, 0.0]], [[0.0, 1.0]]]))
+    1.0
+    """
+    n_heads = len(pattern)
+    pairs = [(i, j) for i in range(n_heads) for j in range(i)]
+    return float(
+        np.mean([np.abs(pattern[i] - pattern[j]).sum(axis=-1).mean() / 2 for i, j in pairs])
+    )

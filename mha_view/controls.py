@@ -1,0 +1,197 @@
+"""The controls of the frame: sentence, weights, layer, mask, RoPE, axes, language."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import streamlit as st
+
+from mha_view import compute, state
+from mha_view.scene import LONGEST_TEXT, TEXTS, Axes, ColourScale, MaskName, Pairing, WeightsName
+from mha_view.words import LANGS, Words
+
+
+def draw_sentence(words: Words) -> None:
+    """The sentence box and its examples."""
+    with st.container(horizontal=True, vertical_alignment="bottom", key="sentence_row"):
+        st.text_input(
+            words("sentence.label"),
+            placeholder=words("sentence.placeholder"),
+            label_visibility="collapsed",
+            **state.bind("text"),
+        )
+        with st.popover(words("sentence.examples"), key="examples"):
+            _draw_example_buttons("box")
+
+
+def _draw_example_buttons(where: str) -> None:
+    """A button a bundled sentence, each named by its own first words."""
+    for name, text in TEXTS.items():
+        label = text if len(text) <= 60 else f"{text[:48]} …"
+        st.button(label, key=f"example_{where}_{name}", **state.setter(text=text, picked=None))
+
+
+def draw_examples(words: Words) -> None:
+    """The bundled sentences as chips."""
+    with st.container(horizontal=True, key="example_chips", gap="small"):
+        _draw_example_buttons("chips")
+
+
+def draw_article_button(words: Words) -> None:
+    """One click to the article's own sizes: d 768, h 12, S 1024."""
+    now = state.scene()
+    text = TEXTS[f"long_{now.lang}"]
+    st.button(
+        words("article.button"),
+        disabled=now.weights == "article" and now.text == text,
+        **state.setter(weights="article", text=text, picked=None),
+    )
+
+
+def draw_settings(words: Words) -> None:
+    """What the sentence goes through: each setting shows its value, and opens on a click."""
+    now = state.scene()
+    with st.container(horizontal=True, key="settings_row", gap="small"):
+        with st.popover(words("weights.button", name=words(f"weights.{now.weights}"))):
+            _draw_weights(words)
+        if compute.n_layers_of(now) > 1:
+            with st.popover(words("layer.button", layer=now.layer)):
+                st.radio(
+                    words("layer.label"),
+                    range(compute.n_layers_of(now)),
+                    format_func=lambda layer: words("layer.option", layer=layer),
+                    **state.bind("layer"),
+                )
+        with st.popover(words("mask.button", name=words(f"mask.{now.mask}"))):
+            _draw_mask(words)
+        on = words("rope.on" if now.rope else "rope.off")
+        with st.popover(words("rope.button", state=on)):
+            _draw_rope(words)
+        with st.popover(words("axes.button", name=words(f"axes.{now.axes}.short"))):
+            st.radio(
+                words("axes.label"),
+                get_args(Axes),
+                format_func=lambda name: words(f"axes.{name}"),
+                **state.bind("axes"),
+            )
+        st.button(
+            words("undo"),
+            type="tertiary",
+            disabled=not state.can_undo(),
+            on_click=state.undo,
+            shortcut="Ctrl+Z",
+        )
+
+
+def _draw_weights(words: Words) -> None:
+    """Whose learned parameters, and the reader's own sizes."""
+    st.radio(
+        words("weights.label"),
+        get_args(WeightsName),
+        format_func=lambda name: words(f"weights.{name}"),
+        captions=[words(f"weights.{name}.caption") for name in get_args(WeightsName)],
+        **state.bind("weights"),
+    )
+    if state.scene().weights == "toy":
+        return
+    if state.scene().weights == "custom":
+        left, right = st.columns(2)
+        sizes = {
+            "d_model": (left, 1, 1024),
+            "n_heads": (right, 1, 64),
+            "n_kv_heads": (left, 0, 64),
+            "d_head": (right, 0, 256),
+        }
+        for field, (column, least, most) in sizes.items():
+            column.number_input(
+                words(f"size.{field}"),
+                least,
+                most,
+                step=1,
+                help=words(f"size.{field}.help"),
+                **state.bind(field),
+            )
+    st.number_input(words("size.seed"), 0, 2**31 - 1, step=1, **state.bind("seed"))
+
+
+def _draw_mask(words: Words) -> None:
+    """Which keys a query may look at."""
+    names = get_args(MaskName)
+    st.radio(
+        words("mask.label"),
+        names,
+        format_func=lambda name: words(f"mask.{name}"),
+        captions=[words(f"mask.{name}.caption") for name in names],
+        **state.bind("mask"),
+    )
+    mask = state.scene().mask
+    if mask in ("window", "sink_window"):
+        st.number_input(words("mask.width"), 1, 1024, **state.bind("window"))
+    if mask == "prefix":
+        st.number_input(words("mask.first"), 0, 1024, **state.bind("prefix"))
+    if mask == "sink_window":
+        st.number_input(words("mask.sinks"), 0, 64, **state.bind("sinks"))
+
+
+def _draw_rope(words: Words) -> None:
+    """Whether queries and keys are turned, and by what, where the weights are the reader's own."""
+    st.toggle(words("rope.label"), **state.bind("rope"))
+    if state.scene().weights == "custom":
+        st.number_input(words("rope.base"), 1, 10_000_000, step=1, **state.bind("base"))
+        st.radio(
+            words("rope.pairing"),
+            get_args(Pairing),
+            format_func=lambda name: words(f"rope.pairing.{name}"),
+            **state.bind("pairing"),
+        )
+
+
+def draw_heads(words: Words, n_heads: int) -> None:
+    """One chip a head; the chosen one is what the page's details are about."""
+    st.pills(
+        words("head.label"),
+        range(n_heads),
+        required=True,
+        format_func=lambda head: words("head.chip", head=head),
+        **state.bind("head"),
+    )
+
+
+def draw_reader(words: Words) -> None:
+    """Language and projector, at the foot of the menu."""
+    now = state.scene()
+    st.session_state["language"] = now.lang
+    st.segmented_control(
+        words("language.label"),
+        LANGS,
+        required=True,
+        format_func=lambda lang: {"en": "English", "zh": "中文"}[lang],
+        key="language",
+        on_change=lambda: state.switch_language(st.session_state["language"]),
+    )
+    st.toggle(words("projector.label"), help=words("projector.help"), **state.bind("projector"))
+
+
+def check_text(words: Words) -> None:
+    """Stop with a message where there is no sentence; say what of a long one is used."""
+    text = state.scene().text
+    if not text.strip():
+        st.info(words("sentence.empty"))
+        st.stop()
+    if len(text) > LONGEST_TEXT:
+        st.warning(words("sentence.too_long", n=len(text), most=LONGEST_TEXT))
+        st.stop()
+    left_out = compute.reading_of(state.scene()).n_left_out
+    if left_out:
+        st.warning(words("sentence.cut", most=compute.MOST_TOKENS, n=left_out))
+
+
+def draw_scale(words: Words) -> None:
+    """How weights become colours."""
+    st.segmented_control(
+        words("scale.label"),
+        get_args(ColourScale),
+        required=True,
+        format_func=lambda name: words(f"scale.{name}"),
+        **state.bind("scale"),
+    )

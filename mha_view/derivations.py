@@ -1,0 +1,189 @@
+"""The derivation of a picked cell, page by page: numbers from the core, drawn by the panel."""
+
+from __future__ import annotations
+
+from mha_core.derivation import (
+    Projection,
+    derive_head_output,
+    derive_output,
+    derive_projection,
+    derive_weight,
+)
+from mha_view.page import Page
+from mha_view.panel import draw, literal, number, plain, row, sum_rows, table
+
+
+def feature_names(page: Page, n: int) -> list[str]:
+    """What the places of a summed feature axis are called."""
+    return [page.words("panel.feature", feature=feature) for feature in range(n)]
+
+
+def draw_weight(page: Page, head: int, query: int, key: int) -> None:
+    """A cell of the attention matrix: products, scale, mask, softmax; and its whole row."""
+    words, trace = page.words, page.trace
+    derived = derive_weight(trace, head, query, key)
+    title = words(
+        "panel.weight.title",
+        head=head,
+        query=literal(page.labels[query]),
+        key=literal(page.labels[key]),
+        weight=plain(derived.weight),
+    )
+    rows = sum_rows(derived.products, feature_names(page, trace.config.d_head), words)
+    rows.append(row("q · k", "", number(derived.products.total), kind="total"))
+    rows.append(row(words("panel.scaled", d=trace.config.d_head), "", number(derived.score)))
+    if derived.may_look:
+        rows.append(
+            row(
+                words("panel.exp"),
+                f"exp({plain(derived.score)} − ({plain(derived.row_maximum)}))",
+                plain(derived.exponential),
+            )
+        )
+        rows.append(row(words("panel.row_sum"), "", plain(derived.row_sum)))
+        rows.append(
+            row(
+                words("panel.weight"),
+                f"{plain(derived.exponential)} ÷ {plain(derived.row_sum)}",
+                plain(derived.weight),
+                kind="total",
+            )
+        )
+    else:
+        rows.append(row(words("panel.masked"), "−∞", plain(0.0), kind="total"))
+    draw(title, [table(rows, words("panel.weight.caption")), _whole_row(page, head, query)])
+
+
+def _whole_row(page: Page, head: int, query: int) -> str:
+    """All keys of one query, the strongest first where there are many, and their sum."""
+    words, most = page.words, 14
+    weights = page.trace.pattern[head, query]
+    keys = list(range(len(weights)))
+    if len(keys) > most:
+        keys = sorted(sorted(keys, key=lambda key: -weights[key])[:most])
+    rows = [
+        row(page.labels[key], "", plain(float(weights[key])), bar=float(weights[key]))
+        for key in keys
+    ]
+    rest = len(weights) - len(keys)
+    printed = sum(round(float(weights[key]), 3) for key in keys)
+    total = round(float(weights.sum()), 3)
+    if rest or round(total - printed, 3):
+        label = words("panel.rest", n=rest) if rest else words("panel.rounding")
+        rows.append(row(label, "", plain(total - printed), kind="rest"))
+    rows.append(row(words("panel.row_total"), "", plain(total), kind="total"))
+    return table(rows, words("panel.row.caption", query=page.labels[query]))
+
+
+def draw_projection(page: Page, projection: Projection, feature: int, token: int) -> None:
+    """A cell of Q, K or V: row of W times column of X."""
+    words = page.words
+    folded, bias = derive_projection(page.trace, projection, feature, token)
+    symbol = projection.upper()
+    rows = sum_rows(folded, feature_names(page, page.config.d_model), words)
+    if bias:
+        rows.append(row(f"b_{projection}", "", number(bias)))
+    rows.append(row(f"{symbol}[{feature}, {token}]", "", number(folded.total), kind="total"))
+    draw(
+        words(
+            "panel.projection.title",
+            symbol=symbol,
+            projection=projection,
+            feature=feature,
+            token=literal(page.labels[token]),
+            value=number(folded.total),
+        ),
+        [table(rows, words("panel.projection.caption", projection=projection))],
+    )
+
+
+def draw_head_output(page: Page, head: int, feature: int, query: int) -> None:
+    """A cell of head_k: the row of weights times one feature of the values."""
+    words = page.words
+    folded = derive_head_output(page.trace, head, feature, query)
+    rows = sum_rows(folded, page.labels, words)
+    rows.append(row(f"head_{head}[{feature}, {query}]", "", number(folded.total), kind="total"))
+    draw(
+        words(
+            "panel.head.title",
+            head=head,
+            feature=feature,
+            query=literal(page.labels[query]),
+            value=number(folded.total),
+        ),
+        [table(rows, words("panel.head.caption"))],
+    )
+
+
+def draw_output(page: Page, feature: int, token: int) -> None:
+    """A cell of O: row of W_o times column of Concat, by feature and by head."""
+    words = page.words
+    folded, bias, by_head = derive_output(page.trace, feature, token)
+    rows = sum_rows(folded, _concat_names(page), words)
+    if bias:
+        rows.append(row("b_o", "", number(bias)))
+    rows.append(row(f"O[{feature}, {token}]", "", number(folded.total), kind="total"))
+    largest = float(abs(by_head).max()) or 1.0
+    heads = [
+        row(words("head.chip", head=head), "", number(float(part)), bar=float(part) / largest)
+        for head, part in enumerate(by_head)
+    ]
+    printed = sum(round(float(part), 3) for part in by_head)
+    rest = round(folded.total - round(bias, 3) - printed, 3)
+    if bias:
+        heads.append(row("b_o", "", number(bias)))
+    if rest:
+        heads.append(row(words("panel.rounding"), "", number(rest), kind="rest"))
+    heads.append(row(words("panel.sum"), "", number(folded.total), kind="total"))
+    stream = float(page.trace.stream[token, feature])
+    residual = round(stream, 3) + folded.total
+    sums = [
+        row(words("panel.stream"), "", number(stream)),
+        row("O", "", number(folded.total)),
+        row(words("panel.residual"), "", number(residual), kind="total"),
+    ]
+    draw(
+        words(
+            "panel.output.title",
+            feature=feature,
+            token=literal(page.labels[token]),
+            value=number(folded.total),
+        ),
+        [
+            table(rows, words("panel.output.caption")),
+            table(heads, words("panel.heads.caption")),
+            table(sums, words("panel.residual.caption")),
+        ],
+    )
+
+
+def _concat_names(page: Page) -> list[str]:
+    """Each row of Concat: which head, which of its features."""
+    d_value = page.config.d_value
+    return [
+        page.words("panel.concat.name", head=place // d_value, feature=place % d_value)
+        for place in range(page.config.n_heads * d_value)
+    ]
+
+
+def draw_concat(page: Page, place: int, token: int) -> None:
+    """A cell of Concat: which head and which of its rows it is."""
+    d_value = page.config.d_value
+    head, feature = divmod(place, d_value)
+    value = float(page.trace.concat[token, place])
+    rows = [
+        row(page.words("panel.concat.row"), f"{place} ÷ {d_value}", f"{head} … {feature}"),
+        row(f"head_{head}[{feature}, {token}]", "", number(value)),
+        row(f"Concat[{place}, {token}]", "", number(value), kind="total"),
+    ]
+    draw(
+        page.words(
+            "panel.concat.title",
+            row=place,
+            head=head,
+            feature=feature,
+            token=literal(page.labels[token]),
+            value=number(value),
+        ),
+        [table(rows, page.words("panel.concat.caption"))],
+    )

@@ -1,0 +1,64 @@
+"""Bars: one number a head or a token."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mha_view.figures.heat import labels_axis
+from mha_view.show import Figure, Picture
+
+Array = NDArray[np.floating]
+
+
+def bars(
+    name: str,
+    values: Array,
+    labels: Sequence[str],
+    *,
+    colours: Sequence[str],
+    title: str,
+    alt: str,
+    series: Sequence[str] = (),
+    bounds: tuple[float, float] | None = None,
+    height: int = 260,
+) -> Picture:
+    """Bars in groups.
+
+    Args:
+        name: the picture's name.
+        values: [series, label].
+        labels: a label a group.
+        colours: a colour a bar if there is one series, else a colour a series.
+        title: what the numbers are, with their unit.
+        alt: the picture in words.
+        series: a name a series.
+        bounds: lowest and highest number on the axis; Plotly's choice if None.
+        height: pixels.
+    """
+    several = len(values) > 1
+    figure: Figure = {
+        "data": [
+            {
+                "type": "bar",
+                "x": np.arange(len(labels)),
+                "y": row.astype(np.float32),
+                "name": series[place] if series else "",
+                "marker": {"color": colours[place] if several else list(colours)},
+                "hovertemplate": "%{x}: %{y:.3f}<extra></extra>",
+            }
+            for place, row in enumerate(values)
+        ],
+        "layout": {
+            "xaxis": labels_axis(labels, [0], ""),
+            "yaxis": {"title": {"text": title}, "zeroline": True}
+            | ({"range": list(bounds)} if bounds else {}),
+            "barmode": "group",
+            "showlegend": several,
+            "legend": {"orientation": "h", "y": 1.15},
+            "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+        },
+    }
+    return Picture(name, figure, alt, height=height, arrays={name: values}, pickable=False)

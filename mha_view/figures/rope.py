@@ -1,0 +1,203 @@
+"""RoPE as it is: pairs of features as arrows on circles, turned by this sentence's real angles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mha_core.rope import Rope, pair_frequencies
+from mha_view.show import Figure, Picture
+from mha_view.theme import INK
+from mha_view.words import Words
+
+Array = NDArray[np.floating]
+
+MOST_CIRCLES = 8
+ACROSS = 4
+SPACING = 2.6
+
+
+def shown_pairs(n_pairs: int) -> list[int]:
+    """Which pairs get a circle: all, or a spread from the fastest to the slowest.
+
+    >>> shown_pairs(4), shown_pairs(32)
+    ([0, 1, 2, 3], [0, 4, 9, 13, 18, 22, 27, 31])
+    """
+    if n_pairs <= MOST_CIRCLES:
+        return list(range(n_pairs))
+    return [int(pair) for pair in np.linspace(0, n_pairs - 1, MOST_CIRCLES).round()]
+
+
+def pair_vectors(vector: Array, rope: Rope) -> Array:
+    """A head's features as [pair, 2]."""
+    width = rope.width(len(vector))
+    turned = vector[:width]
+    if rope.pairing == "half":
+        return np.stack([turned[: width // 2], turned[width // 2 :]], axis=1)
+    return turned.reshape(-1, 2)
+
+
+def circles(
+    vector: Array,
+    rope: Rope,
+    *,
+    role: str,
+    position: int,
+    n_positions: int,
+    words: Words,
+    token: str,
+) -> Picture:
+    """One token's vector of one head: each pair before and after being turned.
+
+    Args:
+        vector: [d_head], before RoPE.
+        rope: how it is turned.
+        role: "query" or "key", for the colour.
+        position: the token's own position, shown first.
+        n_positions: how many positions the slider offers, from 0.
+        words: the reader's words.
+        token: what the token is called.
+    """
+    pairs = shown_pairs(rope.width(len(vector)) // 2)
+    points = pair_vectors(vector, rope)[pairs]
+    frequencies = pair_frequencies(rope, len(vector))[pairs]
+    longest = float(np.linalg.norm(points, axis=1).max()) or 1.0
+    points = points / longest
+    centres = np.array(
+        [[SPACING * (n % ACROSS), -SPACING * 1.25 * (n // ACROSS)] for n in range(len(pairs))]
+    )
+    before = arrows(centres, points)
+    figure: Figure = {
+        "data": [
+            _line(before, "#8a9099", words("rope.before"), width=2, dash="dot"),
+            _line(arrows(centres, turn(points, frequencies, position)), INK[role][0],
+                  words("rope.after"), width=4),
+        ],
+        "layout": {
+            "xaxis": _bare() | {"range": [-1.5, SPACING * (min(len(pairs), ACROSS) - 1) + 1.5]},
+            "yaxis": _bare() | {"scaleanchor": "x", "range": [centres[-1, 1] - 1.4, 1.8]},
+            "shapes": [_circle(x, y) for x, y in centres],
+            "annotations": [
+                {
+                    "x": x, "y": y + 1.32, "showarrow": False, "font": {"size": 13},
+                    "text": words("rope.pair", pair=pair, degrees=f"{np.degrees(angle):.3g}"),
+                }
+                for (x, y), pair, angle in zip(centres, pairs, frequencies, strict=True)
+            ],
+            "showlegend": True,
+            "legend": {"orientation": "h", "y": -0.04},
+            "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+        },
+        "frames": [
+            {
+                "name": str(place),
+                "traces": [1],
+                "data": [_ends(arrows(centres, turn(points, frequencies, place)))],
+            }
+            for place in range(n_positions)
+        ],
+    }  # fmt: skip
+    rows = -(-len(pairs) // ACROSS)
+    return Picture(
+        f"circles_{role}",
+        figure,
+        words("alt.circles", n=len(pairs), token=token, position=position),
+        height=90 + 190 * rows,
+        arrays={"before": points * longest,
+                "after": turn(points, frequencies, position) * longest},
+        pickable=False,
+        frames_label=words("rope.position"),
+        frame=position,
+    )  # fmt: skip
+
+
+def turn(points: Array, frequencies: Array, position: int) -> Array:
+    """Points [pair, 2] turned by position · frequency radians each."""
+    turned = (points[:, 0] + 1j * points[:, 1]) * np.exp(1j * frequencies * position)
+    return np.stack([turned.real, turned.imag], axis=1)
+
+
+def arrows(centres: Array, points: Array) -> Array:
+    """Lines from each centre to its point, [3 · pair, 2]; NaN lifts the pen."""
+    lines = np.full((len(centres), 3, 2), np.nan)
+    lines[:, 0] = centres
+    lines[:, 1] = centres + points
+    return lines.reshape(-1, 2)
+
+
+def _ends(lines: Array) -> Figure:
+    """Lines as coordinates of a trace."""
+    return {"x": lines[:, 0].astype(np.float32), "y": lines[:, 1].astype(np.float32)}
+
+
+def _line(lines: Array, colour: str, name: str, *, width: int, dash: str = "solid") -> Figure:
+    """A trace of lines with a dot at each tip."""
+    tips = np.resize([0, 7, 0], len(lines))
+    return _ends(lines) | {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": name,
+        "line": {"color": colour, "width": width, "dash": dash},
+        "marker": {"color": colour, "size": tips},
+        "hoverinfo": "skip",
+        "connectgaps": False,
+    }
+
+
+def _circle(x: float, y: float) -> Figure:
+    """A thin circle of radius 1."""
+    return {
+        "type": "circle", "x0": x - 1, "x1": x + 1, "y0": y - 1, "y1": y + 1,
+        "line": {"width": 1, "color": "#9aa0a8"}, "layer": "below",
+    }  # fmt: skip
+
+
+def _bare() -> Figure:
+    """An axis that is not seen."""
+    return {"visible": False, "fixedrange": True, "zeroline": False}
+
+
+def wavelengths(rope: Rope, d_head: int, n_tokens: int, words: Words) -> Picture:
+    """How many tokens each pair takes for a full turn, on a logarithmic axis."""
+    lengths = 2 * np.pi / pair_frequencies(rope, d_head)
+    pairs = np.arange(len(lengths))
+    figure: Figure = {
+        "data": [
+            {
+                "type": "bar",
+                "x": pairs,
+                "y": lengths.astype(np.float32),
+                "marker": {"color": INK["pattern"][1]},
+                "hovertemplate": words("hover.wavelength") + "<extra></extra>",
+            }
+        ],
+        "layout": {
+            "xaxis": {"title": {"text": words("axis.pair")}, "type": "linear"},
+            "yaxis": {"title": {"text": words("axis.wavelength")}, "type": "log"},
+            "shapes": [
+                {
+                    "type": "line", "xref": "paper", "x0": 0, "x1": 1,
+                    "y0": n_tokens, "y1": n_tokens, "line": {"dash": "dot", "width": 2},
+                    "label": {"text": words("rope.sentence_length", n=n_tokens),
+                              "textposition": "start"},
+                }
+            ],
+            "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+        },
+    }  # fmt: skip
+    return Picture(
+        "wavelengths",
+        figure,
+        words("alt.wavelengths", n=len(lengths), low=f"{lengths.min():.1f}",
+              high=f"{lengths.max():.0f}"),
+        height=280,
+        arrays={"wavelength": lengths[None, :]},
+        pickable=False,
+    )  # fmt: skip
+
+
+def tokens_with_positions(labels: Sequence[str], shift: int) -> list[str]:
+    """Tokens as they are, each with its position."""
+    return [f"{label} · {place + shift}" for place, label in enumerate(labels)]

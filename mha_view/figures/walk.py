@@ -1,0 +1,250 @@
+"""The pictures of the walk: each takes steps of a trace and gives a `Picture`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mha_core.trace import AttentionTrace, Step
+from mha_view.figures import heat
+from mha_view.scene import ColourScale
+from mha_view.show import Picture
+from mha_view.theme import head_colour
+from mha_view.words import Words
+
+Array = NDArray[np.floating]
+
+# Beyond these a picture pools its cells, and says so.
+MOST_TILE_CELLS = 64
+MOST_MATRIX_ROWS = 96
+MOST_MATRIX_COLUMNS = 128
+ROW_HEIGHT = 22
+
+
+def pooled_labels(labels: Sequence[str], block: int) -> list[str]:
+    """A label a pooled cell: `first … last` of its block.
+
+    >>> pooled_labels(["a", "b", "c"], 2)
+    ['a … b', 'c']
+    """
+    if block == 1:
+        return list(labels)
+    groups = [labels[start : start + block] for start in range(0, len(labels), block)]
+    return [group[0] if len(group) == 1 else f"{group[0]} … {group[-1]}" for group in groups]
+
+
+def features(n: int) -> list[str]:
+    """Feature numbers as labels."""
+    return [str(feature) for feature in range(n)]
+
+
+def describe(step: Step, words: Words, **where: object) -> str:
+    """What a reader who cannot see the picture is told: shape, range, mean."""
+    value = step.value[np.isfinite(step.value)]
+    return words(
+        "alt.matrix",
+        symbol=step.symbol,
+        shape=" × ".join(map(str, step.article_shape)),
+        low=f"{value.min():.3f}",
+        high=f"{value.max():.3f}",
+    )
+
+
+def feature_matrix(
+    step: Step,
+    labels: Sequence[str],
+    words: Words,
+    *,
+    reach: Sequence[Array] = (),
+    bands: int = 0,
+    row_title: str | None = None,
+) -> Picture:
+    """A [features, tokens] matrix, signed, centred on zero.
+
+    Args:
+        step: a tensor of [token, feature].
+        labels: a label a token.
+        words: the reader's words.
+        reach: all arrays that share this picture's colour scale; the step's own if empty.
+        bands: how many heads the rows belong to; each gets its colour on the left.
+        row_title: what the rows are.
+    """
+    values, block_rows, block_columns = heat.pool(
+        step.article_value, MOST_MATRIX_ROWS, MOST_MATRIX_COLUMNS
+    )
+    rows = pooled_labels(features(step.article_value.shape[0]), block_rows)
+    figure = heat.matrix(
+        step.name,
+        values,
+        rows=rows,
+        columns=pooled_labels(labels, block_columns),
+        row_title=row_title or words("axis.feature"),
+        column_title=words("axis.token"),
+        colour=heat.signed_axis(reach or [step.value], step.symbol),
+        hover=f"{step.symbol} [{{row}}, {{column}}] = {{value}}",
+        shapes=head_bands(bands, values.shape[0]) if bands else (),
+    )
+    return Picture(
+        step.name,
+        figure,
+        describe(step, words),
+        height=_height(len(rows)),
+        arrays={step.name: step.article_value},
+        block=(block_rows, block_columns),
+    )
+
+
+def head_bands(n_heads: int, n_rows: int) -> list[dict[str, object]]:
+    """A coloured bar beside each head's rows, and its number."""
+    each = n_rows / n_heads
+    return [
+        {
+            "type": "rect",
+            "xref": "paper",
+            "x0": -0.012,
+            "x1": -0.002,
+            "y0": head * each - 0.5,
+            "y1": (head + 1) * each - 0.5,
+            "line": {"width": 0},
+            "fillcolor": head_colour(head),
+            "label": {"text": str(head), "font": {"size": 12}, "textposition": "middle left"},
+        }
+        for head in range(n_heads)
+    ]
+
+
+def _height(n_rows: int) -> int:
+    """Pixels for a matrix of so many rows."""
+    return int(min(620, max(220, 90 + ROW_HEIGHT * n_rows)))
+
+
+def head_patterns(
+    trace: AttentionTrace,
+    labels: Sequence[str],
+    words: Words,
+    *,
+    scale: ColourScale = "linear",
+    titles: Sequence[str] | None = None,
+    name: str = "pattern",
+) -> Picture:
+    """Every head's attention matrix, queries in rows, on one scale from 0 to 1."""
+    step = trace["pattern"]
+    shown = np.where(trace.keep, step.value, np.nan)
+    values, block, _ = heat.pool(shown, MOST_TILE_CELLS, MOST_TILE_CELLS)
+    pooled = pooled_labels(labels, block)
+    n_heads = len(values)
+    figure = heat.tiles(
+        name,
+        values,
+        titles=titles or [words("head.chip", head=head) for head in range(n_heads)],
+        rows=pooled,
+        columns=pooled,
+        row_title=words("axis.query"),
+        column_title=words("axis.key"),
+        colour=heat.share_axis(scale, words("axis.weight")),
+        hover=words("hover.pattern"),
+        title_colours=[head_colour(head) for head in range(n_heads)],
+    )
+    return Picture(
+        name,
+        figure,
+        describe_patterns(step.value, labels, words),
+        height=None,
+        arrays={"pattern": step.value},
+        block=(block, block),
+    )
+
+
+def describe_patterns(patterns: Array, labels: Sequence[str], words: Words) -> str:
+    """For each head, where its strongest look away from the first token and itself goes."""
+    parts = []
+    for head, pattern in enumerate(patterns):
+        away = pattern.copy()
+        away[:, 0] = 0.0
+        np.fill_diagonal(away, 0.0)
+        query, key = np.unravel_index(int(away.argmax()), away.shape)
+        parts.append(
+            words(
+                "alt.pattern",
+                head=head,
+                query=labels[query],
+                key=labels[key],
+                weight=f"{away[query, key]:.2f}",
+            )
+        )
+    return words("alt.patterns", n=len(patterns)) + " " + " ".join(parts[:16])
+
+
+def tensor_tiles(
+    name: str,
+    arrays: Sequence[Array],
+    titles: Sequence[str],
+    words: Words,
+    *,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    row_title: str,
+    column_title: str,
+    symbol: str,
+    colours: Sequence[str] | None = None,
+    across: int | None = None,
+    pickable: bool = True,
+) -> Picture:
+    """Signed matrices side by side on one scale; shorter ones are filled up with blanks."""
+    high = max(array.shape[0] for array in arrays)
+    wide = max(array.shape[1] for array in arrays)
+    stacked = np.full((len(arrays), high, wide), np.nan)
+    for place, array in enumerate(arrays):
+        stacked[place, : array.shape[0], : array.shape[1]] = array
+    values, block_rows, block_columns = heat.pool(stacked, MOST_TILE_CELLS, MOST_TILE_CELLS)
+    figure = heat.tiles(
+        name,
+        values,
+        titles=list(titles),
+        rows=pooled_labels(rows, block_rows),
+        columns=pooled_labels(columns, block_columns),
+        row_title=row_title,
+        column_title=column_title,
+        colour=heat.signed_axis(arrays, symbol),
+        hover=f"{symbol} [{{row}}, {{column}}] = {{value}}",
+        title_colours=colours,
+        across=across,
+    )
+    finite = stacked[np.isfinite(stacked)]
+    alt = words(
+        "alt.tiles",
+        titles=", ".join(titles),
+        shape=f"{high} × {wide}",
+        low=f"{finite.min():.3f}",
+        high=f"{finite.max():.3f}",
+    )
+    return Picture(
+        name,
+        figure,
+        alt,
+        height=None,
+        arrays=dict(zip((f"{name}_{n}" for n in range(len(arrays))), arrays, strict=True)),
+        block=(block_rows, block_columns),
+        pickable=pickable,
+    )
+
+
+def chain(trace: AttentionTrace, head: int, labels: Sequence[str], words: Words) -> Picture:
+    """One head from QᵀK to the pattern: raw, scaled, masked, on one signed scale."""
+    raw, scores, masked = (trace[name].value[head] for name in ("raw", "scores", "masked"))
+    seen = np.where(np.isfinite(masked), masked, np.nan)
+    return tensor_tiles(
+        "chain",
+        [raw, scores, seen],
+        [words(f"chain.{name}") for name in ("raw", "scores", "masked")],
+        words,
+        rows=labels,
+        columns=labels,
+        row_title=words("axis.query"),
+        column_title=words("axis.key"),
+        symbol=words("axis.score"),
+        across=3,
+        pickable=False,
+    )

@@ -1,0 +1,74 @@
+"""One head under several settings, tile by tile on one scale."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mha_core.trace import AttentionTrace
+from mha_core.whatif import entropy, walk_again
+from mha_view import compute
+from mha_view.figures import heat
+from mha_view.figures.walk import MOST_TILE_CELLS, pooled_labels
+from mha_view.scene import MaskName, Scene
+from mha_view.show import Picture
+from mha_view.words import Words
+
+Array = NDArray[np.floating]
+
+
+def divisors(
+    variants: Mapping[str, AttentionTrace], head: int, labels: Sequence[str], words: Words
+) -> Picture:
+    """One head's pattern under each divisor, with its mean entropy in the title."""
+    patterns = np.stack([trace.pattern[head] for trace in variants.values()])
+    keep = next(iter(variants.values())).keep
+    return _patterns("divisors", patterns, keep, list(variants), labels, words)
+
+
+def masks(
+    scene: Scene, trace: AttentionTrace, head: int, labels: Sequence[str], words: Words
+) -> Picture:
+    """One head's pattern under every mask the app has."""
+    names = get_args(MaskName)
+    keeps = [compute.keep_of(scene.with_(mask=name), len(labels)) for name in names]
+    patterns = np.stack([walk_again(trace, keep=keep).pattern[head] for keep in keeps])
+    titles = [words(f"mask.{name}") for name in names]
+    return _patterns("masks", patterns, np.stack(keeps), titles, labels, words)
+
+
+def _patterns(
+    name: str,
+    patterns: Array,
+    keep: NDArray[np.bool_],
+    titles: Sequence[str],
+    labels: Sequence[str],
+    words: Words,
+) -> Picture:
+    """Patterns side by side, each with the mean entropy of its rows."""
+    entropies = entropy(patterns).mean(axis=-1)
+    shown, block, _ = heat.pool(np.where(keep, patterns, np.nan), MOST_TILE_CELLS, MOST_TILE_CELLS)
+    pooled = pooled_labels(labels, block)
+    full = [
+        words("title.entropy", title=title, entropy=f"{value:.2f}")
+        for title, value in zip(titles, entropies, strict=True)
+    ]
+    figure = heat.tiles(
+        name,
+        shown,
+        titles=full,
+        rows=pooled,
+        columns=pooled,
+        row_title=words("axis.query"),
+        column_title=words("axis.key"),
+        colour=heat.share_axis("linear", words("axis.weight")),
+        hover=words("hover.pattern"),
+        across=len(titles) if len(titles) <= 3 else 3,
+    )
+    return Picture(
+        name, figure, words("alt.compare", titles="; ".join(full)), height=None,
+        arrays={name: patterns}, block=(block, block), pickable=False,
+    )  # fmt: skip

@@ -1,0 +1,105 @@
+"""What the first page and the last step share: the table of dimensions, the next tokens."""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+import streamlit as st
+
+from mha_core.trace import AttentionTrace
+from mha_view.page import Page
+from mha_view.panel import literal
+from mha_view.theme import ROLE_OF
+
+# The steps of the article's table: what the row is called, and which tensors it lists.
+ROWS = (
+    ("input", ("x",)),
+    ("projection", ("q_full", "k_full", "v_full")),
+    ("heads", ("q", "k", "v")),
+    ("rope", ("q_rot", "k_rot")),
+    ("scores", ("scores",)),
+    ("attention", ("heads",)),
+    ("concat", ("concat",)),
+    ("output", ("out",)),
+    ("residual", ("residual",)),
+)
+
+
+def dimensions(trace: AttentionTrace) -> list[tuple[str, str, str, str]]:
+    """The table of dimensions: row's key, tensors, the article's shape, PyTorch's shape.
+
+    Tensors of one shape share a line; with fewer KV heads, Q and K differ and get a line each.
+    """
+    lines = []
+    for name, fields in ROWS:
+        groups: dict[tuple[str, str], list[str]] = {}
+        for field in fields:
+            step = trace[field]
+            shape = str(list(step.article_shape))
+            times = f"{step.shape[0]} × " if len(step.shape) == 3 else ""
+            groups.setdefault((times + shape, str([1, *step.shape])), []).append(step.name)
+        lines += [
+            (name, ", ".join(names), article, torch) for (article, torch), names in groups.items()
+        ]
+    return lines
+
+
+def draw_dimensions(page: Page) -> None:
+    """The article's table of dimensions, live, both conventions side by side."""
+    words, trace = page.words, page.trace
+    body = []
+    for name, fields, article, torch in dimensions(trace):
+        symbols = ", ".join(
+            f'<span class="{ROLE_OF.get(field, "plain")}">{escape(trace[field].symbol)}</span>'
+            for field in fields.split(", ")
+        )
+        body.append(
+            f'<tr data-row="{name}"><th scope="row">{escape(words(f"dimension.{name}"))}</th>'
+            f'<td>{symbols}</td><td class="num">{article}</td><td class="num">{torch}</td></tr>'
+        )
+    heads = (words(f"dimension.{name}") for name in ("step", "tensor", "article", "torch"))
+    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
+    st.html(
+        f'<table class="dimensions"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(body)}</tbody></table>"
+    )
+    st.caption(words("dimension.caption", n=len(page.reading)))
+
+
+def next_tokens(page: Page, place: int, n: int = 5) -> list[tuple[str, float]]:
+    """What the trained model expects after a token: display form and probability."""
+    from mha_core.tokenizer import load_tokenizer
+
+    logits = page.walk.logits
+    if logits is None:
+        return []
+    row = logits[place].astype(np.float64)
+    chances = np.exp(row - row.max())
+    chances /= chances.sum()
+    tokenizer = load_tokenizer()
+    return [
+        (tokenizer.display(int(number)), float(chances[number]))
+        for number in np.argsort(-chances)[:n]
+    ]
+
+
+def draw_predictions(page: Page) -> None:
+    """What the trained model expects next after a chosen token."""
+    words, labels = page.words, page.labels
+    if page.walk.logits is None:
+        return
+    with st.container(border=True):
+        st.markdown(f"##### {words('predict.title')}")
+        place = st.select_slider(
+            words("predict.after"),
+            range(len(labels)),
+            value=len(labels) - 1,
+            format_func=lambda place: f"{place} · {labels[place]}",
+            key="predict_place",
+        )
+        expected = next_tokens(page, place)
+        with st.container(horizontal=True):
+            for token, chance in expected:
+                st.markdown(f"**{literal(token)}** `{chance:.3f}`", width="content")
+        st.caption(words("predict.caption"))

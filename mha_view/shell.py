@@ -1,0 +1,29 @@
+"""The main script: the frame of every page, run anew for each change. `app.py` names it."""
+
+import streamlit as st
+
+from mha_view import address, controls, frame, state
+from mha_view.menu import build_menu
+from mha_view.words import FOLDER, Words
+
+st.set_page_config(
+    page_title="Twelve Heads · 十二个头",
+    page_icon=str(FOLDER / "static" / "icon.svg"),
+    layout="wide",
+)
+refused = state.open_scene()
+words = Words(state.scene().lang)
+page = st.navigation(build_menu(words), expanded=True)
+st.html(FOLDER / "style.css")
+st.html(f"<style>:root {{ --brand: '{words('brand')}' }}</style>")
+with st.sidebar:
+    controls.draw_reader(words)
+for parameter in refused:
+    st.warning(words("link.refused", parameter=parameter))
+controls.draw_sentence(words)
+controls.draw_settings(words)
+address.write_address(state.note_written(), lang=words.lang, projector=state.scene().projector)
+body = st.container()
+frame.draw_neighbours(words, page.url_path or "overview")
+with body:
+    page.run()

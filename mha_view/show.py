@@ -1,0 +1,109 @@
+"""The one way a picture reaches the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from mha_view import state
+from mha_view.scene import Picked, write_link
+from mha_view.words import Words
+
+if TYPE_CHECKING:
+    from mha_view.components.plot import Cell
+
+Figure = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A figure, what it says in words, and the exact numbers it was drawn from.
+
+    Attributes:
+        name: stable ASCII name; the figure's part of a picked cell, and of a file's name.
+        figure: a Plotly figure as a plain dict, arrays as NumPy arrays.
+        alt: what a reader who cannot see it is told, from the numbers.
+        height: pixels; None for square cells.
+        arrays: the numbers, for the table and the downloads, axes as they are drawn.
+        block: rows and columns of the numbers that one drawn cell stands for.
+        pickable: whether a cell can be picked and explained.
+        frames_label: what the slider over the figure's frames is called.
+        frame: where that slider stands at first.
+    """
+
+    name: str
+    figure: Figure
+    alt: str
+    height: int | None
+    arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
+    block: tuple[int, int] = (1, 1)
+    pickable: bool = True
+    frames_label: str | None = None
+    frame: int | None = None
+
+    def matrix_of(self, head: int) -> NDArray[np.generic]:
+        """The matrix, unpooled, that a head's cells are picked from."""
+        arrays = list(self.arrays.values())
+        if len(arrays) > 1:
+            return arrays[head]
+        return arrays[0][head] if arrays[0].ndim == 3 else arrays[0]
+
+
+def show(picture: Picture, words: Words) -> None:
+    """Draw a picture; a cell picked in it goes into the scene."""
+    from mha_view.components.plot import plot
+
+    now = state.scene()
+    key = f"picture_{picture.name}"
+    plot(
+        picture.figure,
+        key=key,
+        height=picture.height,
+        alt=picture.alt,
+        words=words.group("plot"),
+        selected=_drawn_cell(picture, now.picked),
+        on_pick=lambda cell: _keep_pick(picture, cell),
+        export={
+            "name": picture.name,
+            "arrays": picture.arrays,
+            "settings": {**write_link(now), "text": now.text},
+        },
+        frames_label=picture.frames_label,
+        frame=picture.frame,
+    )
+    if picture.block != (1, 1):
+        rows, columns = picture.block
+        st.caption(words("pooled", rows=rows, columns=columns))
+
+
+def _drawn_cell(picture: Picture, picked: Picked | None) -> Cell | None:
+    """The picked cell where it is drawn: in a pooled picture, its block."""
+    from mha_view.components.plot import Cell
+
+    if picked is None or picked.figure != picture.name or not picture.pickable:
+        return None
+    rows, columns = picture.block
+    return Cell(picked.figure, picked.head, picked.row // rows, picked.column // columns)
+
+
+def _keep_pick(picture: Picture, cell: Cell | None) -> None:
+    """Put a cell picked in the browser into the scene; in a pooled picture, the largest of its
+    block, which is the number that was drawn."""
+    if not picture.pickable:
+        return
+    if cell is None:
+        state.change(picked=None)
+        return
+    rows, columns = picture.block
+    row, column = cell.row * rows, cell.column * columns
+    if picture.block != (1, 1):
+        matrix = picture.matrix_of(cell.head)
+        block = np.abs(matrix[row : row + rows, column : column + columns])
+        down, across = np.unravel_index(int(block.argmax()), block.shape)
+        row, column = row + int(down), column + int(across)
+    state.change(picked=Picked(cell.figure, cell.head, row, column))

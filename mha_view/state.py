@@ -1,0 +1,100 @@
+"""The scene of this reader's session, and how widgets read and change it.
+
+The scene is the only truth: before a widget is drawn it is given the scene's value, and what the
+reader does to it goes back into the scene through a callback.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from mha_view.scene import DEFAULT_TEXT, Scene, read_link, write_link
+
+MOST_UNDO = 50
+
+
+def scene() -> Scene:
+    """The scene as it is now."""
+    found: Scene = st.session_state["scene"]
+    return found
+
+
+def change(**changes: Any) -> None:
+    """Change the scene, remembering how it was."""
+    before = scene()
+    after = before.with_(**changes)
+    if after != before:
+        history: list[Scene] = st.session_state.setdefault("history", [])
+        history.append(before)
+        del history[:-MOST_UNDO]
+        st.session_state["scene"] = after
+
+
+def can_undo() -> bool:
+    """Whether there is a change to take back."""
+    return bool(st.session_state.get("history"))
+
+
+def undo() -> None:
+    """Take the last change back."""
+    st.session_state["scene"] = st.session_state["history"].pop()
+
+
+def bind(field: str, prefix: str = "") -> dict[str, Any]:
+    """Keyword arguments that tie a widget to a field of the scene.
+
+    Args:
+        field: a field of `Scene`.
+        prefix: tells two widgets for the same field apart.
+    """
+    key = f"{prefix}{field}"
+    st.session_state[key] = getattr(scene(), field)
+    return {"key": key, "on_change": _store, "args": (field, key)}
+
+
+def _store(field: str, key: str) -> None:
+    """Put a widget's value into the scene; a choice taken away leaves the scene as it was."""
+    value = st.session_state[key]
+    if value is not None:
+        change(**{field: value})
+
+
+def setter(**changes: Any) -> dict[str, Any]:
+    """Keyword arguments for a button that changes the scene."""
+    return {"on_click": change, "kwargs": changes}
+
+
+def open_scene() -> list[str]:
+    """Make the session's scene follow the address bar; what could not be read is returned.
+
+    The address is read on the first run and whenever it differs from what was last written: a
+    link pasted, or Back. A page opened from the menu has no query string and keeps the scene.
+    """
+    link = st.query_params.to_dict()
+    if "scene" not in st.session_state:
+        lang = link.get("lang") or ("zh" if (st.context.locale or "").startswith("zh") else "en")
+        st.session_state["scene"], refused = read_link({**link, "lang": lang})
+    elif link and link != st.session_state.get("written"):
+        start = Scene(text=scene().text, lang=scene().lang)
+        st.session_state["scene"], refused = read_link(link, start)
+    else:
+        return []
+    st.session_state["written"] = link
+    return refused
+
+
+def note_written() -> dict[str, str]:
+    """The scene's link, noted as what the address bar will hold."""
+    link = write_link(scene())
+    st.session_state["written"] = link
+    return link
+
+
+def switch_language(lang: str) -> None:
+    """Change the language; a default sentence not yet changed follows."""
+    text = scene().text
+    if text == DEFAULT_TEXT[scene().lang]:
+        text = DEFAULT_TEXT[lang]
+    change(lang=lang, text=text)

@@ -1,0 +1,56 @@
+"""Colours and their meaning: one for each role, one for each head, chosen nowhere else."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+# A role is the same colour on every page. The words name Streamlit's text colours, which
+# `.streamlit/config.toml` sets for light and dark.
+ROLES: dict[str, str] = {
+    "query": "blue",
+    "key": "orange",
+    "value": "green",
+    "pattern": "violet",
+    "output": "red",
+    "residual": "gray",
+}
+# Which role a tensor of the trace plays.
+ROLE_OF: dict[str, str] = {
+    "q_full": "query", "q": "query", "q_rot": "query",
+    "k_full": "key", "k": "key", "k_rot": "key",
+    "v_full": "value", "v": "value",
+    "pattern": "pattern", "out": "output", "residual": "residual", "stream": "residual",
+}  # fmt: skip
+# For formulas, which cannot follow the theme by themselves: (light, dark).
+INK: dict[str, tuple[str, str]] = {
+    "query": ("#1c5a96", "#7ab3ec"),
+    "key": ("#a8480a", "#f0a066"),
+    "value": ("#1a6b47", "#6fc79a"),
+    "pattern": ("#6b3fa0", "#bd9be8"),
+    "output": ("#b0273a", "#f08a94"),
+    "residual": ("#5c626b", "#a3a9b1"),
+}
+# Okabe and Ito 2008, told apart by colour-blind readers; a head always carries its number too.
+HEADS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B8860B", "#56B4E9", "#7F6FC4", "#8C564B")
+# Signed values: Brewer's PuOr, turned so that positive is purple, centred on zero.
+SIGNED = [
+    [0.0, "#b35806"], [0.15, "#e08214"], [0.3, "#fdb863"], [0.42, "#fee0b6"], [0.5, "#f7f7f7"],
+    [0.58, "#d8daeb"], [0.7, "#b2abd2"], [0.85, "#8073ac"], [1.0, "#542788"],
+]  # fmt: skip
+# Weights from 0 to 1: cividis (Nuñez et al. 2018).
+SEQUENTIAL = "Cividis"
+
+
+def head_colour(head: int) -> str:
+    """The colour of a head."""
+    return HEADS[head % len(HEADS)]
+
+
+def is_dark() -> bool:
+    """Whether the reader's theme is dark."""
+    return st.context.theme.type == "dark"
+
+
+def ink(role: str) -> str:
+    """A role's colour in the reader's theme, as hex."""
+    return INK[role][is_dark()]

@@ -1,0 +1,79 @@
+"""The tokens page's parts: pieces as chips, the table of ids, one column of X."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from mha_view.page import Page
+from mha_view.panel import literal
+from mha_view.words import Words
+
+if TYPE_CHECKING:
+    from mha_core.tokenizer import Token
+
+MOST_PIECES = 200
+
+
+def pieces(tokens: Sequence[Token], words: Words) -> str:
+    """The tokens as chips in reading order: the piece above, its id below."""
+    chips = [
+        f'<span class="piece {token.kind}" title="{escape(words(f"kind.{token.kind}"))}">'
+        f"<bdi>{escape(token.display)}</bdi><small>{token.id}</small></span>"
+        for token in tokens[:MOST_PIECES]
+    ]
+    rest = len(tokens) - MOST_PIECES
+    if rest > 0:
+        chips.append(f'<span class="piece more">{escape(words("tokens.more", n=rest))}</span>')
+    return f'<div class="pieces">{"".join(chips)}</div>'
+
+
+def draw_table(tokens: Sequence[Token], words: Words) -> None:
+    """Place, piece, kind, id and where in the text each token stands."""
+    st.dataframe(
+        {
+            words("tokens.place"): list(range(len(tokens))),
+            words("tokens.piece"): [token.display for token in tokens],
+            words("tokens.kind"): [words(f"kind.{token.kind}") for token in tokens],
+            words("tokens.id"): [token.id for token in tokens],
+            words("tokens.span"): [f"{token.start}–{token.end}" for token in tokens],
+        },
+        hide_index=True,
+        height=320,
+    )
+
+
+def draw_column(page: Page) -> None:
+    """One token's column of X, its first numbers as they are."""
+    picked = page.scene.picked
+    token = 0
+    if picked is not None and picked.figure == "stream":
+        token = min(picked.column, len(page.reading) - 1)
+    column = page.trace.stream[token]
+    first = ", ".join(f"{value:.3f}" for value in column[:8])
+    more = ", …" if len(column) > 8 else ""
+    st.markdown(
+        page.words(
+            "tokens.column",
+            token=literal(page.labels[token]),
+            id=page.reading.tokens[token].id,
+            d=len(column),
+        )
+    )
+    st.code(f"[{first}{more}]", wrap_lines=True)
+
+
+def distinct(counts: Mapping[str, int]) -> list[str]:
+    """The names whose numbers differ, the right one first among equals.
+
+    >>> distinct({"words": 3, "characters": 9, "tokens": 3})
+    ['characters', 'tokens']
+    """
+    seen: dict[int, str] = {}
+    for name, count in counts.items():
+        if name == "tokens" or count not in seen:
+            seen[count] = name
+    return [name for name in counts if name in seen.values()]

@@ -1,0 +1,58 @@
+"""Scores, mask, softmax: every head's attention matrix, and where each of its numbers is from."""
+
+import streamlit as st
+
+from mha_core.whatif import entropy, walk_again
+from mha_view import controls, derivations
+from mha_view.choose import strongest_look
+from mha_view.figures import whatif
+from mha_view.figures.walk import chain, head_patterns
+from mha_view.page import open_page
+from mha_view.pick import pick_cell
+from mha_view.show import show
+
+page = open_page("attention")
+words, trace, labels = page.words, page.trace, page.labels
+page.draw_chips("q_rot", "k_rot", "scores", "pattern", "heads")
+controls.draw_heads(words, page.config.n_heads)
+first = strongest_look(trace.pattern[page.head])
+head, query, key = page.picked_in("pattern", trace.pattern.shape[1:], first)
+
+left, right = st.columns([11, 10])
+with left.container(border=True):
+    show(head_patterns(trace, labels, words, scale=page.scene.scale), words)
+    controls.draw_scale(words)
+    st.caption(page.text("picture"))
+with right.container(border=True):
+    pick_cell(page, "pattern", (head, query, key), labels, labels)
+    derivations.draw_weight(page, head, query, key)
+
+st.subheader(words("attention.chain", head=page.head))
+show(chain(trace, page.head, labels, words), words)
+st.caption(words("attention.chain.caption"))
+
+st.subheader(words("attention.divisor"))
+d_model = page.config.n_heads * page.config.d_head
+variants = {
+    words("attention.by_head", d=page.config.d_head): trace,
+    words("attention.by_model", d=d_model): walk_again(trace, scale=d_model**-0.5),
+    words("attention.by_none"): walk_again(trace, scale=1.0),
+}
+show(whatif.divisors(variants, page.head, labels, words), words)
+st.caption(words("attention.divisor.caption"))
+
+st.subheader(words("attention.masks"))
+show(whatif.masks(page.scene, trace, page.head, labels, words), words)
+st.caption(words("attention.masks.caption"))
+
+before, after = (
+    float(entropy(variant.pattern[head, query])) for variant in list(variants.values())[:2]
+)
+page.draw_closing(
+    page.options("up", "down", "same"),
+    "same" if abs(after - before) < 5e-4 else "up" if after > before else "down",
+    root_d=f"{d_model**0.5:.2f}",
+    entropy=f"{before:.3f}",
+    entropy_d=f"{after:.3f}",
+    token=labels[query],
+)

@@ -1,0 +1,57 @@
+"""Concat: the heads' outputs back under each other; S columns stay S columns."""
+
+import streamlit as st
+
+from mha_view import controls, derivations
+from mha_view.choose import largest_cell
+from mha_view.figures.walk import feature_matrix, features, tensor_tiles
+from mha_view.page import open_page
+from mha_view.pick import pick_cell
+from mha_view.show import show
+from mha_view.theme import head_colour
+
+page = open_page("concat")
+words, trace, config = page.words, page.trace, page.config
+page.draw_chips("heads", "concat")
+controls.draw_heads(words, config.n_heads)
+stacked = trace["concat"].article_value
+
+left, middle, right = st.columns([9, 6, 7])
+with left.container(border=True):
+    st.markdown(f"##### {words('concat.heads')}")
+    show(
+        tensor_tiles(
+            "heads", list(trace["heads"].article_value),
+            [words("head.chip", head=head) for head in range(config.n_heads)], words,
+            rows=features(config.d_value), columns=page.labels, symbol="head_k",
+            row_title=words("axis.feature_of_head"), column_title=words("axis.token"),
+            colours=[head_colour(head) for head in range(config.n_heads)],
+        ),
+        words,
+    )  # fmt: skip
+with middle.container(border=True):
+    st.markdown(f"##### {words('concat.stacked')}")
+    show(feature_matrix(trace["concat"], page.labels, words, bands=config.n_heads), words)
+picked = page.scene.picked
+with right.container(border=True):
+    if picked is not None and picked.figure == "heads":
+        head, feature, query = page.picked_in("heads", trace["heads"].article_shape)
+        derivations.draw_head_output(page, head, feature, query)
+    else:
+        first = largest_cell(stacked)
+        _, place, token = page.picked_in("concat", stacked.shape, first)
+        pick_cell(page, "concat", (0, place, token), features(len(stacked)), page.labels)
+        derivations.draw_concat(page, place, token)
+        head, feature = divmod(place, config.d_value)
+        derivations.draw_head_output(page, head, feature, token)
+st.caption(page.text("picture"))
+
+row = min(len(stacked) - 1, page.head * config.d_value + config.d_value // 2)
+answer = row // config.d_value
+near = sorted({answer, (answer + 1) % config.n_heads, row % config.n_heads, 0})
+page.draw_closing(
+    {str(head): words("head.chip", head=head) for head in near},
+    str(answer),
+    row=row,
+    answer=answer,
+)

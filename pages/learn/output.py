@@ -1,0 +1,58 @@
+"""W_o mixes the heads, and the result is added to the stream that came in."""
+
+import numpy as np
+import streamlit as st
+
+from mha_core.derivation import head_contributions, head_shares
+from mha_view import derivations, overview
+from mha_view.choose import largest_cell
+from mha_view.figures.output import contribution_tiles, share_bars, w_o_matrix
+from mha_view.figures.walk import feature_matrix, features
+from mha_view.page import open_page
+from mha_view.pick import pick_cell
+from mha_view.show import show
+
+page = open_page("output")
+words, trace, config = page.words, page.trace, page.config
+page.draw_chips("concat", "out", "residual")
+out = trace["out"].article_value
+_, feature, token = page.picked_in("out", out.shape, largest_cell(out))
+
+left, right = st.columns([11, 10])
+with left.container(border=True):
+    st.markdown(f"##### {words('output.out')}")
+    show(feature_matrix(trace["out"], page.labels, words), words)
+    st.caption(page.text("picture"))
+with right.container(border=True):
+    pick_cell(page, "out", (0, feature, token), features(len(out)), page.labels)
+    derivations.draw_output(page, feature, token)
+
+st.subheader(words("output.shares", token=page.labels[token]))
+shares = head_shares(trace)
+near, far = st.columns([3, 4])
+with near.container(border=True):
+    show(share_bars(shares, token, page.labels, words), words)
+    st.caption(words("output.shares.caption", total=f"{shares[:, token].sum():.3f}"))
+with far.container(border=True):
+    show(contribution_tiles(head_contributions(trace), page.labels, words), words)
+
+one, two = st.columns(2)
+with one.container(border=True):
+    st.markdown("##### W_o")
+    show(w_o_matrix(np.asarray(trace.weights.w_o), config, words), words)
+with two.container(border=True):
+    st.markdown(f"##### {words('output.residual')}")
+    reach = [trace.stream, trace.residual]
+    show(feature_matrix(trace["residual"], page.labels, words, reach=reach), words)
+    st.caption(words("output.residual.caption"))
+overview.draw_predictions(page)
+
+answer = int(shares[:, token].argmax())
+order = np.argsort(-shares[:, token])[:4]
+page.draw_closing(
+    {str(head): words("head.chip", head=head) for head in sorted(order.tolist())},
+    str(answer),
+    answer=answer,
+    share=f"{100 * shares[answer, token]:.0f}",
+    token=page.labels[token],
+)

@@ -1,0 +1,33 @@
+"""The first page: what this is, the whole walk in one table, every head at a glance."""
+
+import streamlit as st
+
+from mha_view import controls, overview
+from mha_view.figures.walk import head_patterns
+from mha_view.page import open_page
+from mha_view.show import show
+
+page = open_page("overview")
+words, trace = page.words, page.trace
+st.markdown(page.text("what"))
+controls.draw_examples(words)
+
+left, right = st.columns([11, 10])
+with left.container(border=True):
+    st.markdown(f"##### {words('overview.heads')}")
+    show(head_patterns(trace, page.labels, words, scale=page.scene.scale), words)
+    st.caption(page.text("picture"))
+with right.container(border=True):
+    st.markdown(f"##### {words('overview.table')}")
+    overview.draw_dimensions(page)
+    controls.draw_article_button(words)
+overview.draw_predictions(page)
+st.caption(page.text("limits"))
+
+square = trace.pattern[0].size
+feature = trace["heads"].shape[-1] * trace.n_tokens
+weights = page.config.d_model**2
+page.draw_closing(
+    page.options("square", "feature", "weights", square=square, feature=feature, weights=weights),
+    "square",
+)

@@ -1,0 +1,30 @@
+"""From text to the columns of X: pieces, ids, and one column of numbers for each."""
+
+import streamlit as st
+
+from mha_view import tokens
+from mha_view.figures.walk import feature_matrix
+from mha_view.page import open_page
+from mha_view.show import show
+
+page = open_page("tokens")
+words, trace = page.words, page.trace
+page.draw_chips("stream", "x")
+st.html(tokens.pieces(page.reading.tokens, words))
+st.caption(words("tokens.legend"))
+left, right = st.columns([3, 2])
+with left.container(border=True):
+    show(feature_matrix(trace["stream"], page.labels, words), words)
+    st.caption(page.text("picture"))
+with right.container(border=True):
+    st.markdown(f"##### {words('tokens.table')}")
+    tokens.draw_table(page.reading.tokens, words)
+tokens.draw_column(page)
+
+counts = {
+    "words": len(page.scene.text.split()),
+    "characters": len(page.scene.text),
+    "tokens": len(page.reading),
+}
+options = {name: page.text(f"option_{name}", **counts) for name in tokens.distinct(counts)}
+page.draw_closing(options, "tokens", **counts)

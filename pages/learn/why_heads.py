@@ -1,0 +1,34 @@
+"""One head of d against h heads of d/h: same parameters, same order of work, other patterns."""
+
+import streamlit as st
+
+from mha_core.whatif import as_one_head
+from mha_view import why_heads
+from mha_view.figures.walk import head_patterns
+from mha_view.page import open_page
+from mha_view.show import show
+
+page = open_page("why_heads")
+words, trace, config = page.words, page.trace, page.config
+page.draw_chips("pattern", "heads")
+one = as_one_head(trace)
+if page.scene.weights == "toy":
+    st.caption(f"⚠ {words('outside.one_head')}")
+
+left, right = st.columns([2, 3])
+scale = page.scene.scale
+with left.container(border=True):
+    st.markdown(f"##### {words('why.one', d=one.config.d_head)}")
+    titles = [words("why.one.title")]
+    show(head_patterns(one, page.labels, words, scale=scale, titles=titles, name="one"), words)
+with right.container(border=True):
+    st.markdown(f"##### {words('why.many', n=config.n_heads, d=config.d_head)}")
+    show(head_patterns(trace, page.labels, words, scale=scale), words)
+st.caption(page.text("picture"))
+
+st.subheader(words("why.count"))
+counts = why_heads.draw_counts(page, one)
+page.draw_closing(
+    page.options("same", "more", "fewer"),
+    "same" if counts[0] == counts[1] else "more" if counts[1] > counts[0] else "fewer",
+)
