@@ -1,0 +1,32 @@
+// Plotly and our style sheets, each fetched once for the page.
+
+const waiting = new Map();
+
+/** Resolves to Plotly; rejects if its script cannot be had, and may then be tried again. */
+export function loadPlotly(address) {
+  if (window.Plotly) return Promise.resolve(window.Plotly);
+  if (!waiting.has(address)) {
+    const loading = new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      script.src = address;
+      script.onload = () => (window.Plotly ? resolve(window.Plotly) : reject(new Error(address)));
+      script.onerror = () => {
+        script.remove();
+        waiting.delete(address);
+        reject(new Error(address));
+      };
+      document.head.append(script);
+    });
+    waiting.set(address, loading);
+  }
+  return waiting.get(address);
+}
+
+export function loadStyle(name) {
+  const address = new URL(name, import.meta.url).href;
+  if (document.querySelector(`link[href="${CSS.escape(address)}"], link[href="${address}"]`)) return;
+  const link = document.createElement("link");
+  link.rel = "stylesheet";
+  link.href = address;
+  document.head.append(link);
+}

@@ -1,0 +1,41 @@
+// Goes along with every component. Everything else is fetched once, from the app itself.
+
+const decode = (bytes) => new TextDecoder().decode(bytes);
+
+function readHeader(packet) {
+  const length = new DataView(packet.buffer, packet.byteOffset, 4).getUint32(0, true);
+  return JSON.parse(decode(packet.subarray(4, 4 + length)));
+}
+
+function sayMissing(parent, header, retry) {
+  const note = document.createElement("div");
+  note.className = "th-missing";
+  note.setAttribute("role", "alert");
+  note.style.cssText =
+    "padding: 1rem; border: 1px solid var(--st-border-color); border-radius: 0.5rem;";
+  note.append(header.words.script_missing ?? "");
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = header.words.script_retry ?? "↻";
+  button.style.cssText =
+    "margin-inline-start: 1ch; font: inherit; color: var(--st-link-color); background: none;" +
+    "border: 0; text-decoration: underline; cursor: pointer;";
+  button.addEventListener("click", retry);
+  note.append(button);
+  parent.querySelector(".th-missing")?.remove();
+  parent.append(note);
+}
+
+export default async function mount(component, attempt = 0) {
+  const parent = component.parentElement;
+  const header = readHeader(component.data);
+  const query = attempt ? `?attempt=${attempt}` : "";
+  try {
+    const module = await import(new URL(header.addresses.module + query, location.origin));
+    parent.querySelector(".th-missing")?.remove();
+    return await module.render(component);
+  } catch (error) {
+    console.warn("A component of the page could not be loaded:", error);
+    sayMissing(parent, header, () => mount(component, attempt + 1));
+  }
+}

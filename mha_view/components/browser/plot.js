@@ -1,0 +1,272 @@
+// A Plotly figure that keeps its place: one node, Plotly.react, a pick that comes back.
+
+import { arrange, cellAt, describe, frame, matrixOf, moved, outline, tileCorner } from "./cells.js";
+import { element, plain } from "./dom.js";
+import { addFrames } from "./frames.js";
+import { loadPlotly, loadStyle } from "./load.js";
+import { unpack } from "./packet.js";
+import { readTheme, resolveColours, template } from "./theme.js";
+import { addToolbar } from "./toolbar.js";
+
+const SEND_AFTER = 120; // milliseconds without a further key before a pick goes to the server
+const views = new WeakMap();
+
+/** Called by Streamlit with each new packet, and when the theme changes. */
+export async function render(component) {
+  const parent = component.parentElement;
+  const view = views.get(parent) ?? new PlotView(parent);
+  views.set(parent, view);
+  await view.update(component);
+  return () => {
+    view.remove();
+    views.delete(parent);
+  };
+}
+
+class PlotView {
+  constructor(parent) {
+    loadStyle("plot.css");
+    this.root = element("figure", "th-plot");
+    this.canvas = element("div", "th-canvas");
+    this.tip = element("div", "th-tip");
+    this.tip.hidden = true;
+    this.live = element("div", "th-live");
+    this.live.setAttribute("aria-live", "polite");
+    this.root.append(this.canvas, this.tip, this.live);
+    parent.append(this.root);
+    this.resizer = new ResizeObserver(() => this.resize());
+    this.turn = 0;
+    this.picked = null;
+    this.matrices = [];
+  }
+
+  async update(component) {
+    this.component = component;
+    const isNew = component.data !== this.packet;
+    if (isNew) {
+      this.packet = component.data;
+      this.header = unpack(component.data);
+    }
+    const { header } = this;
+    // An answer to an earlier pick than the newest one must not take the mark back.
+    if (isNew && header.turn >= this.turn) {
+      this.turn = header.turn;
+      this.picked = header.selected;
+    }
+    this.name();
+    try {
+      this.plotly = await loadPlotly(header.addresses.plotly);
+    } catch (error) {
+      this.sayMissing(error);
+      return;
+    }
+    if (header === this.header) this.draw();
+  }
+
+  /** Puts the words on the parts that have them. */
+  name() {
+    const { alt, words } = this.header;
+    this.canvas.setAttribute("role", "img");
+    this.canvas.setAttribute("aria-label", alt);
+    this.root.dataset.figure = this.header.export?.name ?? "";
+    addToolbar(this);
+    addFrames(this, words);
+  }
+
+  draw() {
+    const theme = readTheme(this.root);
+    const width = Math.round(this.root.clientWidth) || 640;
+    const built = this.build(theme, width);
+    this.built = { ...built, theme, width };
+    this.matrices = built.matrices;
+    if (this.matrices.length) this.canvas.tabIndex = 0;
+    else this.canvas.removeAttribute("tabindex");
+    if (this.matrices.length && this.header.words.keys) {
+      this.canvas.setAttribute("aria-description", this.header.words.keys);
+    }
+    const layout = { ...built.layout, shapes: [...built.layout.shapes, ...this.marks()] };
+    this.missing?.remove();
+    this.plotly.react(this.canvas, built.data, layout, built.config);
+    if (!this.isListening) this.listen();
+    this.redrawTable?.();
+    this.keepFrame?.();
+    this.root.dataset.drawn = Number(this.root.dataset.drawn ?? 0) + 1;
+  }
+
+  /** The figure as Plotly takes it, for this theme and width. */
+  build(theme, width) {
+    const figure = resolveColours(this.header.figure, theme);
+    const letter = template(theme).layout.font.size;
+    const margin = { ...template(theme).layout.margin, ...figure.layout?.margin };
+    const room = width - margin.l - margin.r;
+    const parts = (figure.data ?? []).map((trace, index) => arrange(trace, index, room, letter));
+    const tiles = parts.find((part) => part.layout.grid)?.layout;
+    const layout = {
+      template: template(theme), uirevision: "keep", hovermode: "closest", autosize: false,
+      ...figure.layout, shapes: [...(figure.layout?.shapes ?? [])], width, margin,
+      height: this.header.height ?? figure.layout?.height ?? 360,
+    };
+    layout.dragmode ??= matchMedia("(pointer: coarse)").matches ? false : "zoom";
+    if (tiles) placeTiles(layout, tiles, { ...this.header, labels: figure.layout?.meta }, theme, room);
+    return {
+      data: parts.map((part) => plain(part.trace)),
+      layout: plain(layout),
+      matrices: parts.flatMap((part) => part.matrices),
+      config: {
+        displayModeBar: false, doubleClick: "reset", showTips: false, displaylogo: false,
+        plotGlPixelRatio: 2, ...figure.config, responsive: false,
+      },
+    };
+  }
+
+  /** The outline of the picked cell, and of its matrix where there are several. */
+  marks() {
+    const matrix = matrixOf(this.matrices, this.picked);
+    if (!matrix) return [];
+    const { theme } = this.built;
+    const at = ([x0, x1, y0, y1], line, more = {}) => ({
+      type: "rect", xref: matrix.xaxis, yref: matrix.yaxis, x0, x1, y0, y1, line,
+      fillcolor: "rgba(0,0,0,0)", layer: "above", ...more,
+    });
+    const cell = outline(matrix, this.picked, this.pixelsPerUnit(matrix));
+    const marks = [at(cell, { color: theme.paper, width: 4 }), at(cell, { color: theme.text, width: 2 })];
+    if (this.matrices.length > 1) {
+      marks.unshift(at(frame(matrix), { color: theme.accent, width: 1.5 }));
+    }
+    return marks;
+  }
+
+  pixelsPerUnit(matrix) {
+    const scale = (axis) => {
+      const found = this.canvas._fullLayout?.[axis.replace(/^([xy])/, "$1axis")];
+      return found?._length ? found._length / Math.abs(found.range[1] - found.range[0]) : Infinity;
+    };
+    return { x: scale(matrix.xaxis), y: scale(matrix.yaxis) };
+  }
+
+  listen() {
+    this.isListening = true;
+    this.canvas.on("plotly_click", (event) => {
+      const cell = cellAt(this.matrices, event.points[0]);
+      if (cell) this.pick(cell, 0);
+    });
+    this.canvas.on("plotly_hover", (event) => this.showTip(event));
+    this.canvas.on("plotly_unhover", () => (this.tip.hidden = true));
+    this.canvas.addEventListener("keydown", (event) => this.press(event));
+    this.canvas.addEventListener("blur", () => (this.tip.hidden = true));
+    this.resizer.observe(this.root);
+  }
+
+  press(event) {
+    if (event.shiftKey || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (event.key === "Escape" && !this.picked) return;
+    const cell = event.key === "Escape" ? null : moved(this.matrices, this.picked, event.key);
+    if (cell === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.pick(cell, SEND_AFTER);
+  }
+
+  /** Marks a cell at once, says it, and tells the server, at the latest after `delay` ms. */
+  pick(cell, delay) {
+    this.picked = cell;
+    this.turn += 1;
+    this.plotly.relayout(this.canvas, { shapes: [...this.built.layout.shapes, ...this.marks()] });
+    this.live.textContent = this.say(cell) ?? this.header.words.cleared ?? "";
+    this.redrawTable?.();
+    const { turn } = this;
+    clearTimeout(this.sending);
+    const send = () => this.component.setStateValue("picked", { cell, turn });
+    if (delay) this.sending = setTimeout(send, delay);
+    else send();
+  }
+
+  say(cell) {
+    const matrix = matrixOf(this.matrices, cell);
+    return matrix && describe(matrix, cell, this.header.words, this.header.figure.layout?.meta);
+  }
+
+  showTip({ points, event }) {
+    const cell = cellAt(this.matrices, points[0]);
+    const text = cell && this.say(cell);
+    this.tip.hidden = !text;
+    if (!text || !event) return;
+    this.tip.textContent = text;
+    const box = this.root.getBoundingClientRect();
+    const left = Math.min(event.clientX - box.left + 14, box.width - this.tip.offsetWidth - 4);
+    this.tip.style.transform =
+      `translate(${Math.max(0, left)}px, ${event.clientY - box.top - this.tip.offsetHeight - 10}px)`;
+  }
+
+  resize() {
+    if (!this.built || Math.round(this.root.clientWidth) === this.built.width) return;
+    cancelAnimationFrame(this.resizing);
+    this.resizing = requestAnimationFrame(() => this.draw());
+  }
+
+  sayMissing(error) {
+    console.warn("Plotly could not be loaded:", error);
+    const { words } = this.header;
+    this.missing?.remove();
+    this.missing = element("div", "th-missing");
+    this.missing.setAttribute("role", "alert");
+    this.missing.append(words.script_missing ?? "");
+    const retry = element("button", "th-button");
+    retry.textContent = words.script_retry ?? "↻";
+    retry.addEventListener("click", () => this.update(this.component));
+    this.missing.append(retry);
+    this.root.prepend(this.missing);
+  }
+
+  remove() {
+    clearTimeout(this.sending);
+    this.resizer.disconnect();
+    if (this.isListening) this.plotly.purge(this.canvas);
+    this.root.remove();
+  }
+}
+
+/** Axes, height, backgrounds and titles for a grid of tiles. */
+function placeTiles(layout, { cells, titles, grid }, header, theme, room) {
+  const { margin } = layout;
+  const pixels = header.height ? (header.height - margin.t - margin.b) / cells.high : grid.cell;
+  const cell = Math.min(grid.cell, pixels);
+  layout.height = header.height ?? Math.round(cells.high * cell + margin.t + margin.b);
+  layout.uirevision = `${layout.uirevision} ${cells.wide} ${cells.high}`;
+  const bare = { showgrid: false, zeroline: false, showticklabels: false, ticks: "" };
+  // Left-aligned square cells: what the grid does not fill stays empty at the right.
+  layout.xaxis = { ...bare, range: [-0.5, room / cell - 0.5], ...layout.xaxis };
+  layout.yaxis = { ...bare, range: [(layout.height - margin.t - margin.b) / cell - 0.5, -0.5], ...layout.yaxis };
+  if (cell >= 13 && header.labels?.rows) labelTiles(layout, grid, header.labels, cell);
+  layout.annotations = [...(layout.annotations ?? [])];
+  for (let place = 0; place < grid.count; place += 1) {
+    const { top, left } = tileCorner(grid, place);
+    layout.shapes.push({
+      type: "rect", layer: "below", fillcolor: theme.field, line: { width: 0 },
+      x0: left - 0.5, x1: left + grid.breadth - 0.5, y0: top - 0.5, y1: top + grid.height - 0.5,
+    });
+    if (titles[place]) {
+      layout.annotations.push({
+        x: left - 0.5, y: top - 0.5, text: titles[place], showarrow: false,
+        xanchor: "left", yanchor: "bottom", align: "left", xshift: -3,
+      });
+    }
+  }
+}
+
+/** Tokens beside the first column of tiles and under the last row, where letters fit. */
+function labelTiles(layout, grid, { rows, columns }, cell) {
+  const escape = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  const along = (count, labels, start) =>
+    Array.from({ length: count }, (_, index) => [start + index, escape(labels[index] ?? "")]);
+  const down = Array.from({ length: grid.rows }, (_, row) =>
+    along(grid.height, rows, tileCorner(grid, row * grid.columns).top)).flat();
+  const across = Array.from({ length: grid.columns }, (_, column) =>
+    along(grid.breadth, columns ?? rows, tileCorner(grid, column).left)).flat();
+  const show = (pairs) => ({
+    showticklabels: true, tickvals: pairs.map(([at]) => at), ticktext: pairs.map(([, text]) => text),
+    tickfont: { size: Math.min(12, Math.round(cell * 0.8)) },
+  });
+  layout.yaxis = { ...show(down), ...layout.yaxis, showticklabels: true };
+  layout.xaxis = { ...show(across), tickangle: -60, ...layout.xaxis, showticklabels: true };
+}

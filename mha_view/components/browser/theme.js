@@ -1,0 +1,77 @@
+// Colours and letters from the app's theme, for what the figure leaves open.
+
+export function readTheme(element) {
+  const style = getComputedStyle(element);
+  const read = (name, fallback) => style.getPropertyValue(name).trim() || fallback;
+  return {
+    text: read("--st-text-color", "#222"),
+    paper: read("--st-background-color", "#fff"),
+    field: read("--st-secondary-background-color", "#f2f2ee"),
+    line: read("--st-border-color", "#ddd"),
+    accent: read("--st-primary-color", "#1f77b4"),
+    font: read("--st-font", "sans-serif"),
+    size: parseFloat(read("--st-base-font-size", "16px")) || 16,
+    read,
+  };
+}
+
+/** Replaces "var(--name)" by that variable's value, everywhere in a figure. */
+export function resolveColours(value, theme) {
+  if (typeof value === "string") {
+    const variable = /^var\((--[\w-]+)\)$/.exec(value);
+    return variable ? theme.read(variable[1], theme.text) : value;
+  }
+  if (Array.isArray(value)) {
+    return typeof value[0] === "number" ? value : value.map((part) => resolveColours(part, theme));
+  }
+  if (value === null || typeof value !== "object" || Object.getPrototypeOf(value) !== Object.prototype) {
+    return value;
+  }
+  return Object.fromEntries(
+    Object.entries(value).map(([name, part]) => [name, resolveColours(part, theme)]));
+}
+
+/** A Plotly template: whatever the figure sets itself comes before it. */
+export function template(theme) {
+  const quiet = mix(theme.text, theme.paper, 0.72);
+  const axis = {
+    gridcolor: theme.line, linecolor: theme.line, zerolinecolor: theme.line, zerolinewidth: 1,
+    ticks: "", automargin: true, tickfont: { color: quiet }, title: { font: { color: quiet } },
+  };
+  const colorbar = {
+    outlinewidth: 0, thickness: 10, ticklen: 3, tickcolor: theme.line,
+    tickfont: { color: quiet }, title: { font: { color: quiet } },
+  };
+  return {
+    data: { heatmap: [{ colorbar }], scatter: [{ line: { width: 2 } }] },
+    layout: {
+      font: { family: theme.font, size: Math.max(12, Math.round(theme.size * 0.78)), color: theme.text },
+      paper_bgcolor: "rgba(0,0,0,0)",
+      plot_bgcolor: "rgba(0,0,0,0)",
+      margin: { l: 48, r: 16, t: 24, b: 40 },
+      xaxis: axis,
+      yaxis: axis,
+      scene: { xaxis: axis, yaxis: axis, zaxis: axis },
+      coloraxis: { colorbar },
+      hoverlabel: { bgcolor: theme.field, bordercolor: theme.line, font: { color: theme.text, family: theme.font } },
+      legend: { font: { color: quiet } },
+      modebar: { bgcolor: "rgba(0,0,0,0)" },
+    },
+  };
+}
+
+function mix(first, second, share) {
+  const [a, b] = [first, second].map(channels);
+  if (!a || !b) return first;
+  return `rgb(${a.map((part, index) => Math.round(part * share + b[index] * (1 - share))).join(",")})`;
+}
+
+/** Red, green and blue of a CSS colour as the browser understands it. */
+function channels(colour) {
+  const pen = channels.pen ??= document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  pen.clearRect(0, 0, 1, 1);
+  pen.fillStyle = colour;
+  pen.fillRect(0, 0, 1, 1);
+  const [red, green, blue, alpha] = pen.getImageData(0, 0, 1, 1).data;
+  return alpha ? [red, green, blue] : null;
+}

@@ -1,0 +1,150 @@
+"""A Plotly figure that keeps its place, answers when touched, and can be taken away.
+
+Streamlit's own chart forgets zoom at every change and swallows clicks on a heatmap. This one
+calls `Plotly.react` on one node that stays.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal
+
+import streamlit as st
+
+from mha_view.components.mount import mount
+
+OWN: Final = "own"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a heatmap: which figure, which head, which row and column of its matrix."""
+
+    figure: str
+    head: int
+    row: int
+    column: int
+
+
+def escape_label(text: str) -> str:
+    """Return `text` so that Plotly prints it as it is.
+
+    Plotly reads `<b>`, `<br>` and `&lt;` in tick labels, titles and hover texts as markup, and
+    drops line breaks.
+
+    >>> escape_label("the 12 <b> & co")
+    'the 12 &lt;b&gt; &amp; co'
+    """
+    return html.escape(text, quote=False).replace("\r", "␍").replace("\n", "↵")
+
+
+def plot(
+    figure: Mapping[str, Any],
+    *,
+    key: str,
+    alt: str,
+    words: Mapping[str, str],
+    height: int | None = None,
+    selected: Cell | Literal["own"] | None = OWN,
+    on_pick: Callable[[Cell | None], None] | None = None,
+    export: Mapping[str, Any] | None = None,
+    frames_label: str | None = None,
+    frame: int | None = None,
+    toolbar: bool = True,
+) -> Cell | None:
+    """Draw a figure and return the cell that is picked in it, or None.
+
+    **Figure.** A plain dict with Plotly's `data` and `layout`, optionally `config` and `frames`.
+    Arrays are NumPy arrays of numbers, any type; they travel as bytes. A string
+    `"var(--name)"` is replaced by that CSS variable's value and follows the theme; colours the
+    figure leaves open are the theme's.
+
+    **Picking.** A heatmap trace with `meta={"figure": str, "head": int}` can be picked by click,
+    tap, or keyboard (focus, arrow keys; Page Up and Page Down change the matrix, Home and End go
+    to the ends of a row, Escape clears). `meta` or `layout.meta` may carry `rows` and `columns`
+    (the unescaped labels) and `hover`, a text with `{head} {row} {column} {value}`; they are used
+    on hover, in the table, and read aloud.
+
+    **Tiles.** One heatmap that holds every head is faster than twelve subplots:
+
+    - `z` [head, row, column] with `meta={"figure", "heads": [...], "tile": {"columns": 4,
+      "gap": 2, "titles": [...], "narrow": 2}}`: the browser lays the tiles out, writes the
+      titles over them, and uses `narrow` columns on a phone. `height=None` fits square cells.
+    - `z` already tiled, [row, column], with `meta["tile"]` = {"rows", "columns", "n_rows",
+      "n_columns", "gap"}.
+
+    `meta["transform"]` "sqrt" or "log" colours by the root or the logarithm; numbers that are
+    read stay the exact ones. NaN is drawn as empty.
+
+    **Frames.** `figure["frames"]` is a list of `{"data": [partial traces], "traces": [...]}`,
+    optionally `"name"`, shown beside the range input. Moving it takes no trip to the server;
+    `frame_position(key)` gives where it was let go.
+
+    Args:
+        figure: what to draw.
+        key: unique on the page, stable over reruns.
+        alt: what a reader who cannot see the figure is told.
+        words: the texts under "plot." in the reader's language, by the rest of their key.
+        height: pixels; None fits tiles, and is 360 otherwise.
+        selected: the cell to mark. "own" keeps the reader's own pick.
+        on_pick: called with a new pick before the script runs again.
+        export: `{"name": str, "arrays": {name: array}, "settings": {...}}` and optionally
+            `"axes": {name: (axis word, …)}`: what the table shows and the downloads hold.
+        frames_label: the range input's label.
+        frame: where the range input stands at first.
+        toolbar: whether the table and the downloads are offered.
+
+    Returns:
+        The reader's newest pick if it came in with this run, else `selected`.
+    """
+    newest, seen = _picked(key), f"{key}:seen"
+    turn = newest.get("turn", 0)
+    if selected == OWN or (turn and turn != st.session_state.get(seen, 0)):
+        marked = _cell(newest.get("cell"))
+    else:
+        marked = selected
+    st.session_state[seen] = turn
+
+    def pick() -> None:
+        if on_pick is not None:
+            on_pick(_cell(_picked(key).get("cell")))
+
+    header = {
+        "figure": figure,
+        "alt": alt,
+        "words": dict(words),
+        "height": height,
+        "selected": asdict(marked) if marked else None,
+        "turn": turn,
+        "export": export,
+        "frames_label": frames_label,
+        "frame": frame,
+        "toolbar": toolbar,
+    }
+    callbacks = {"picked": pick, "frame": lambda: None}
+    mount("plot.js", header, key=key, callbacks=callbacks)
+    return marked
+
+
+def frame_position(key: str) -> int | None:
+    """Return where the range input of the figure `key` was last let go, or None."""
+    position = st.session_state.get(key, {}).get("frame")
+    return position if isinstance(position, int) else None
+
+
+def _picked(key: str) -> Mapping[str, Any]:
+    """Return the newest pick that the browser sent."""
+    picked = st.session_state.get(key, {}).get("picked")
+    return picked if isinstance(picked, dict) else {}
+
+
+def _cell(picked: Any) -> Cell | None:
+    """Return a pick as a cell; None for anything that is not one."""
+    if not isinstance(picked, dict) or not isinstance(picked.get("figure"), str):
+        return None
+    places: list[Any] = [picked.get(name) for name in ("head", "row", "column")]
+    if not all(isinstance(place, int) and place >= 0 for place in places):
+        return None
+    return Cell(picked["figure"], *places)
