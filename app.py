@@ -7,6 +7,7 @@ The main script lives in `mha_view/`, so that the `pages/` folder beside this fi
 from streamlit import App
 
 from mha_view.assets import routes
+from mha_view.mishap import show_mishap
 from mha_view.warmup import lifespan
 
-app = App("mha_view/shell.py", lifespan=lifespan, routes=routes())
+app = App("mha_view/shell.py", lifespan=lifespan, routes=routes(), on_script_error=show_mishap)

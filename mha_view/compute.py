@@ -22,13 +22,14 @@ from mha_view.scene import Scene
 
 if TYPE_CHECKING:
     from mha_core.model import ToyModel
-
     from mha_core.tokenizer import Token
     from mha_core.trace import AttentionTrace
 
 MOST_TOKENS = 1_024
 CACHE_BYTES = 256 * 2**20
 TRAINED_TOKENS = 48
+# The shipped model's sizes, known here so that the frame can be drawn before torch is loaded.
+TOY_FEATURES, TOY_HEADS, TOY_LAYERS = 96, 6, 3
 # Above this many tokens the best device is worth the trip there and back.
 DEVICE_TOKENS = 256
 
@@ -78,9 +79,9 @@ def config_of(scene: Scene) -> AttentionConfig:
     """
     rope = Rope(base=float(scene.base), pairing=scene.pairing)
     if scene.weights == "toy":
-        from mha_core.model import toy_config
-
-        return toy_config()
+        return AttentionConfig(
+            TOY_FEATURES, TOY_HEADS, rope=Rope() if scene.rope else None, causal=False
+        )
     if scene.weights == "article":
         return AttentionConfig(
             d_model=768, n_heads=12, rope=Rope() if scene.rope else None, causal=False
@@ -97,11 +98,7 @@ def config_of(scene: Scene) -> AttentionConfig:
 
 def n_layers_of(scene: Scene) -> int:
     """How many layers the scene's weights have."""
-    if scene.weights == "toy":
-        from mha_core.model import TOY_LAYERS
-
-        return TOY_LAYERS
-    return 1
+    return TOY_LAYERS if scene.weights == "toy" else 1
 
 
 def keep_of(scene: Scene, n_tokens: int) -> NDArray[np.bool_]:
@@ -127,6 +124,7 @@ def outside_training(scene: Scene) -> list[str]:
 def load_weights() -> ToyModel:
     """The trained model, read once; torch is loaded on the way and told to use one thread."""
     import torch
+
     from mha_core.model import load_toy_model
 
     torch.set_num_threads(1)
@@ -223,11 +221,25 @@ def _walk_scene(scene: Scene) -> Walk:
     keep = keep_of(scene, len(reading))
     positions = np.arange(len(reading)) + scene.shift
     if scene.weights == "toy":
-        traced = load_weights().trace(
-            [token.id for token in reading.tokens], keep=keep, rope=scene.rope, positions=positions
-        )
-        return Walk(traced.layers, traced.logits)
+        return _walk_toy(scene, reading, keep, positions)
     return Walk((_walk_random(scene, reading, keep, positions),), None)
+
+
+def _walk_toy(
+    scene: Scene, reading: Reading, keep: NDArray[np.bool_], positions: NDArray[np.int64]
+) -> Walk:
+    """Walk through the trained model. Other positions change no layer's output, only what RoPE
+    makes of queries and keys, so each layer is walked again from its own stream."""
+    from mha_core.tokenizer import Encoding
+    from mha_core.whatif import walk_again
+
+    own = reading.tokens[1:]
+    text = scene.text[: own[-1].end] if own else ""
+    traced = load_weights().trace(Encoding(text, own), keep=keep, rope=scene.rope)
+    layers = traced.layers
+    if scene.shift:
+        layers = tuple(walk_again(layer, positions=positions) for layer in layers)
+    return Walk(layers, traced.logits)
 
 
 def _walk_random(

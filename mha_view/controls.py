@@ -7,7 +7,8 @@ from typing import get_args
 import streamlit as st
 
 from mha_view import compute, state
-from mha_view.scene import LONGEST_TEXT, TEXTS, Axes, ColourScale, MaskName, Pairing, WeightsName
+from mha_view.scene import LONGEST_TEXT, Axes, ColourScale, MaskName, Pairing, WeightsName
+from mha_view.texts import TEXTS
 from mha_view.words import LANGS, Words
 
 
@@ -21,20 +22,20 @@ def draw_sentence(words: Words) -> None:
             **state.bind("text"),
         )
         with st.popover(words("sentence.examples"), key="examples"):
-            _draw_example_buttons("box")
+            _draw_example_buttons(words, "box")
 
 
-def _draw_example_buttons(where: str) -> None:
-    """A button a bundled sentence, each named by its own first words."""
+def _draw_example_buttons(words: Words, where: str) -> None:
+    """A button a bundled sentence; a long one goes by a name."""
     for name, text in TEXTS.items():
-        label = text if len(text) <= 60 else f"{text[:48]} …"
+        label = text if len(text) <= 60 else words(f"example.{name}")
         st.button(label, key=f"example_{where}_{name}", **state.setter(text=text, picked=None))
 
 
 def draw_examples(words: Words) -> None:
     """The bundled sentences as chips."""
     with st.container(horizontal=True, key="example_chips", gap="small"):
-        _draw_example_buttons("chips")
+        _draw_example_buttons(words, "chips")
 
 
 def draw_article_button(words: Words) -> None:

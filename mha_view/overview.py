@@ -64,7 +64,6 @@ def draw_dimensions(page: Page) -> None:
         f'<table class="dimensions"><thead><tr>{head}</tr></thead>'
         f"<tbody>{''.join(body)}</tbody></table>"
     )
-    st.caption(words("dimension.caption", n=len(page.reading)))
 
 
 def next_tokens(page: Page, place: int, n: int = 5) -> list[tuple[str, float]]:
@@ -79,7 +78,7 @@ def next_tokens(page: Page, place: int, n: int = 5) -> list[tuple[str, float]]:
     chances /= chances.sum()
     tokenizer = load_tokenizer()
     return [
-        (tokenizer.display(int(number)), float(chances[number]))
+        (tokenizer.entries[int(number)].display, float(chances[number]))
         for number in np.argsort(-chances)[:n]
     ]
 

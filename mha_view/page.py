@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -88,7 +88,7 @@ class Page:
         steps = (self.trace[name] for name in names)
         st.html(chips(steps, self.scene.axes, self.head, self.kv_head))
 
-    def draw_closing(self, options: Mapping[str, str], answer: str, **values: object) -> None:
+    def draw_closing(self, options: Mapping[str, str], answer: str, /, **values: object) -> None:
         """The last row: the check, where people trip, a question marked by the core.
 
         Args:
@@ -138,26 +138,23 @@ class Page:
     def picked_in(
         self,
         figure: str,
-        shape: tuple[int, ...] | Sequence[tuple[int, ...]],
+        shape: tuple[int, ...],
         default: tuple[int, int] = (0, 0),
     ) -> tuple[int, int, int]:
         """Head, row and column picked in a figure; `default` where none is, or none that is there.
 
         Args:
             figure: the picture's name.
-            shape: (rows, columns) of its matrices, or of each where they differ.
+            shape: (rows, columns) of its matrices.
             default: row and column explained before anything is picked; the head is the chosen one.
         """
         picked = self.scene.picked
-        several = isinstance(shape[0], tuple)
         if picked is None or picked.figure != figure:
-            return (0 if several else self.head), *default
-        shapes = list(shape) if several else [shape] * self.config.n_heads
-        if picked.head < len(shapes):
-            rows, columns = shapes[picked.head]
-            if picked.row < rows and picked.column < columns:
-                return picked.head, picked.row, picked.column
-        return (0 if several else self.head), *default
+            return self.head, *default
+        inside = picked.head < self.config.n_heads and picked.row < shape[0]
+        if not inside or picked.column >= shape[1]:
+            return self.head, *default
+        return picked.head, picked.row, picked.column
 
     def options(self, *names: str, **values: object) -> dict[str, str]:
         """The lesson's answers by id."""

@@ -29,14 +29,14 @@ def pick_cell(
     head, row, column = cell
     kind = "pattern" if figure == "pattern" else "matrix"
     left, right = st.columns(2)
-    names = {"row": (left, rows, row), "column": (right, columns, column)}
-    for axis, (place, labels, now) in names.items():
+    axes = (("row", left, rows, row), ("column", right, columns, column))
+    for axis, place, labels, now in axes:
         key = f"pick_{figure}_{axis}"
         st.session_state[key] = now
         place.selectbox(
             page.words(f"pick.{kind}.{axis}"),
-            range(len(labels)),
-            format_func=lambda number, labels=labels: f"{number} · {labels[number]}",
+            list(range(len(labels))),
+            format_func=[f"{number} · {label}" for number, label in enumerate(labels)].__getitem__,
             key=key,
             on_change=_pick,
             args=(figure, head, row, column, axis, key),

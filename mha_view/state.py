@@ -10,7 +10,8 @@ from typing import Any
 
 import streamlit as st
 
-from mha_view.scene import DEFAULT_TEXT, Scene, read_link, write_link
+from mha_view.scene import Scene, read_link, write_link
+from mha_view.texts import DEFAULT_TEXT
 
 MOST_UNDO = 50
 

@@ -208,7 +208,7 @@ def tiles(
                     "heads": list(range(len(values))),
                     "tile": {
                         "columns": across,
-                        "narrow": min(across, 2),
+                        "narrow": across if across <= 3 else 2,
                         "gap": max(1, round(0.1 * values.shape[-1])),
                         "titles": [
                             square + title

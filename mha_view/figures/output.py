@@ -8,8 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mha_core.config import AttentionConfig
+from mha_view.figures import heat
 from mha_view.figures.bars import bars
-from mha_view.figures.walk import features, tensor_tiles
+from mha_view.figures.walk import (
+    MOST_MATRIX_COLUMNS,
+    MOST_MATRIX_ROWS,
+    features,
+    pooled_labels,
+)
 from mha_view.show import Picture
 from mha_view.theme import head_colour
 from mha_view.words import Words
@@ -39,37 +45,71 @@ def share_bars(shares: Array, token: int, labels: Sequence[str], words: Words) -
     )
 
 
-def contribution_tiles(contributions: Array, labels: Sequence[str], words: Words) -> Picture:
-    """What each head adds to O, [head, token, feature], one tile a head on one scale."""
+def contributions_at(contributions: Array, out: Array, token: int, words: Words) -> Picture:
+    """What each head adds to O at one token, a row a head, and their sum below.
+
+    Args:
+        contributions: [head, token, feature].
+        out: [token, feature].
+        token: which one.
+        words: the reader's words.
+    """
     n_heads, _, d_model = contributions.shape
-    return tensor_tiles(
+    rows = np.vstack([contributions[:, token], out[None, token]])
+    names = [words("head.chip", head=head) for head in range(n_heads)] + ["O"]
+    values, _, block = heat.pool(rows, len(rows), MOST_MATRIX_COLUMNS)
+    figure = heat.matrix(
         "contributions",
-        list(contributions.transpose(0, 2, 1)),
-        [words("head.chip", head=head) for head in range(n_heads)],
-        words,
-        rows=features(d_model),
-        columns=labels,
-        row_title=words("axis.feature"),
-        column_title=words("axis.token"),
-        symbol="W_o · head_k",
-        colours=[head_colour(head) for head in range(n_heads)],
-        pickable=False,
+        values,
+        rows=names,
+        columns=pooled_labels(features(d_model), block),
+        row_title="",
+        column_title=words("axis.feature"),
+        colour=heat.signed_axis([rows], words("axis.contribution")),
+        hover="{row} [{column}] = {value}",
     )
+    return Picture(
+        "contributions",
+        figure,
+        words("alt.tiles", titles=", ".join(names), shape=f"1 × {d_model}",
+              low=f"{rows.min():.3f}", high=f"{rows.max():.3f}"),
+        height=110 + 26 * len(rows),
+        arrays={"contributions": rows},
+        block=(1, block),
+        pickable=False,
+    )  # fmt: skip
 
 
 def w_o_matrix(w_o: Array, config: AttentionConfig, words: Words) -> Picture:
-    """W_o cut into the columns that read each head."""
-    blocks = np.split(w_o, config.n_heads, axis=1)
-    return tensor_tiles(
+    """W_o, with a bar over the columns that read each head."""
+    values, block_rows, block_columns = heat.pool(w_o, MOST_MATRIX_ROWS, MOST_MATRIX_COLUMNS)
+    each = config.d_value / block_columns
+    bars_above = [
+        {
+            "type": "rect", "yref": "paper", "y0": 1.0, "y1": 1.02, "line": {"width": 0},
+            "x0": head * each - 0.5, "x1": (head + 1) * each - 0.5,
+            "fillcolor": head_colour(head),
+        }
+        for head in range(config.n_heads)
+    ]  # fmt: skip
+    figure = heat.matrix(
         "w_o",
-        blocks,
-        [words("head.chip", head=head) for head in range(config.n_heads)],
-        words,
-        rows=features(config.d_model),
-        columns=features(config.d_value),
+        values,
+        rows=pooled_labels(features(config.d_model), block_rows),
+        columns=pooled_labels(features(w_o.shape[1]), block_columns),
         row_title=words("axis.feature"),
-        column_title=words("axis.feature_of_head"),
-        symbol="W_o",
-        colours=[head_colour(head) for head in range(config.n_heads)],
-        pickable=False,
+        column_title=words("axis.row_of_concat"),
+        colour=heat.signed_axis([w_o], "W_o"),
+        hover="W_o [{row}, {column}] = {value}",
+        shapes=bars_above,
     )
+    return Picture(
+        "w_o",
+        figure,
+        words("alt.matrix", symbol="W_o", shape=f"{w_o.shape[0]} × {w_o.shape[1]}",
+              low=f"{w_o.min():.3f}", high=f"{w_o.max():.3f}"),
+        height=460,
+        arrays={"w_o": w_o},
+        block=(block_rows, block_columns),
+        pickable=False,
+    )  # fmt: skip

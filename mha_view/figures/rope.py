@@ -15,8 +15,7 @@ from mha_view.words import Words
 Array = NDArray[np.floating]
 
 MOST_CIRCLES = 8
-ACROSS = 4
-SPACING = 2.6
+SPACING = 2.5
 
 
 def shown_pairs(n_pairs: int) -> list[int]:
@@ -65,8 +64,9 @@ def circles(
     frequencies = pair_frequencies(rope, len(vector))[pairs]
     longest = float(np.linalg.norm(points, axis=1).max()) or 1.0
     points = points / longest
+    across = 2 if len(pairs) <= 4 else 4
     centres = np.array(
-        [[SPACING * (n % ACROSS), -SPACING * 1.25 * (n // ACROSS)] for n in range(len(pairs))]
+        [[SPACING * (n % across), -SPACING * 1.2 * (n // across)] for n in range(len(pairs))]
     )
     before = arrows(centres, points)
     figure: Figure = {
@@ -76,12 +76,12 @@ def circles(
                   words("rope.after"), width=4),
         ],
         "layout": {
-            "xaxis": _bare() | {"range": [-1.5, SPACING * (min(len(pairs), ACROSS) - 1) + 1.5]},
-            "yaxis": _bare() | {"scaleanchor": "x", "range": [centres[-1, 1] - 1.4, 1.8]},
+            "xaxis": _bare() | {"range": [-1.1, SPACING * (min(len(pairs), across) - 1) + 1.1]},
+            "yaxis": _bare() | {"scaleanchor": "x", "range": [centres[-1, 1] - 1.1, 1.7]},
             "shapes": [_circle(x, y) for x, y in centres],
             "annotations": [
                 {
-                    "x": x, "y": y + 1.32, "showarrow": False, "font": {"size": 13},
+                    "x": x, "y": y + 1.3, "showarrow": False, "font": {"size": 13},
                     "text": words("rope.pair", pair=pair, degrees=f"{np.degrees(angle):.3g}"),
                 }
                 for (x, y), pair, angle in zip(centres, pairs, frequencies, strict=True)
@@ -99,12 +99,12 @@ def circles(
             for place in range(n_positions)
         ],
     }  # fmt: skip
-    rows = -(-len(pairs) // ACROSS)
+    rows = -(-len(pairs) // across)
     return Picture(
         f"circles_{role}",
         figure,
         words("alt.circles", n=len(pairs), token=token, position=position),
-        height=90 + 190 * rows,
+        height=60 + (170 if across == 2 else 140) * rows,
         arrays={"before": points * longest,
                 "after": turn(points, frequencies, position) * longest},
         pickable=False,

@@ -59,7 +59,7 @@ def feature_matrix(
     *,
     reach: Sequence[Array] = (),
     bands: int = 0,
-    row_title: str | None = None,
+    bar: bool = True,
 ) -> Picture:
     """A [features, tokens] matrix, signed, centred on zero.
 
@@ -69,7 +69,7 @@ def feature_matrix(
         words: the reader's words.
         reach: all arrays that share this picture's colour scale; the step's own if empty.
         bands: how many heads the rows belong to; each gets its colour on the left.
-        row_title: what the rows are.
+        bar: whether the colour bar stands beside it; without, the symbol stands above.
     """
     values, block_rows, block_columns = heat.pool(
         step.article_value, MOST_MATRIX_ROWS, MOST_MATRIX_COLUMNS
@@ -80,12 +80,16 @@ def feature_matrix(
         values,
         rows=rows,
         columns=pooled_labels(labels, block_columns),
-        row_title=row_title or words("axis.feature"),
+        row_title=words("axis.feature"),
         column_title=words("axis.token"),
         colour=heat.signed_axis(reach or [step.value], step.symbol),
         hover=f"{step.symbol} [{{row}}, {{column}}] = {{value}}",
         shapes=head_bands(bands, values.shape[0]) if bands else (),
     )
+    if not bar:
+        figure["layout"]["coloraxis"]["showscale"] = False
+        figure["layout"]["title"] = {"text": step.symbol, "font": {"size": 15}, "x": 0.55}
+        figure["layout"]["margin"]["t"] = 34
     return Picture(
         step.name,
         figure,
@@ -164,7 +168,7 @@ def describe_patterns(patterns: Array, labels: Sequence[str], words: Words) -> s
         away = pattern.copy()
         away[:, 0] = 0.0
         np.fill_diagonal(away, 0.0)
-        query, key = np.unravel_index(int(away.argmax()), away.shape)
+        query, key = map(int, np.unravel_index(int(away.argmax()), away.shape))
         parts.append(
             words(
                 "alt.pattern",

@@ -16,7 +16,7 @@ page.draw_chips("heads", "concat")
 controls.draw_heads(words, config.n_heads)
 stacked = trace["concat"].article_value
 
-left, middle, right = st.columns([9, 6, 7])
+left, right = st.columns([11, 10])
 with left.container(border=True):
     st.markdown(f"##### {words('concat.heads')}")
     show(
@@ -29,9 +29,9 @@ with left.container(border=True):
         ),
         words,
     )  # fmt: skip
-with middle.container(border=True):
     st.markdown(f"##### {words('concat.stacked')}")
     show(feature_matrix(trace["concat"], page.labels, words, bands=config.n_heads), words)
+    st.caption(page.text("picture"))
 picked = page.scene.picked
 with right.container(border=True):
     if picked is not None and picked.figure == "heads":
@@ -44,7 +44,6 @@ with right.container(border=True):
         derivations.draw_concat(page, place, token)
         head, feature = divmod(place, config.d_value)
         derivations.draw_head_output(page, head, feature, token)
-st.caption(page.text("picture"))
 
 row = min(len(stacked) - 1, page.head * config.d_value + config.d_value // 2)
 answer = row // config.d_value

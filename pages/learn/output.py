@@ -6,7 +6,7 @@ import streamlit as st
 from mha_core.derivation import head_contributions, head_shares
 from mha_view import derivations, overview
 from mha_view.choose import largest_cell
-from mha_view.figures.output import contribution_tiles, share_bars, w_o_matrix
+from mha_view.figures.output import contributions_at, share_bars, w_o_matrix
 from mha_view.figures.walk import feature_matrix, features
 from mha_view.page import open_page
 from mha_view.pick import pick_cell
@@ -34,7 +34,8 @@ with near.container(border=True):
     show(share_bars(shares, token, page.labels, words), words)
     st.caption(words("output.shares.caption", total=f"{shares[:, token].sum():.3f}"))
 with far.container(border=True):
-    show(contribution_tiles(head_contributions(trace), page.labels, words), words)
+    st.markdown(f"##### {words('output.contributions')}")
+    show(contributions_at(head_contributions(trace), trace.out, token, words), words)
 
 one, two = st.columns(2)
 with one.container(border=True):

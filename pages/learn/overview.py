@@ -12,14 +12,15 @@ words, trace = page.words, page.trace
 st.markdown(page.text("what"))
 controls.draw_examples(words)
 
-left, right = st.columns([11, 10])
+left, right = st.columns([10, 11])
 with left.container(border=True):
     st.markdown(f"##### {words('overview.heads')}")
     show(head_patterns(trace, page.labels, words, scale=page.scene.scale), words)
-    st.caption(page.text("picture"))
+    st.caption(words.lesson("attention", "picture"))
 with right.container(border=True):
     st.markdown(f"##### {words('overview.table')}")
     overview.draw_dimensions(page)
+    st.caption(page.text("picture"))
     controls.draw_article_button(words)
 overview.draw_predictions(page)
 st.caption(page.text("limits"))

@@ -3,6 +3,7 @@
 import numpy as np
 import streamlit as st
 
+from mha_core.derivation import Projection
 from mha_core.whatif import walk_again
 from mha_view import derivations
 from mha_view.choose import largest_cell
@@ -14,30 +15,25 @@ from mha_view.show import show
 page = open_page("projection")
 words, trace = page.words, page.trace
 page.draw_chips("x", "q_full", "k_full", "v_full")
-names = ("q", "k", "v")
-results = [trace[f"{name}_full"].article_value for name in names]
-row_names, titles = features(max(len(result) for result in results)), ["Q", "K", "V"]
-common = {"row_title": words("axis.feature")}
+names: tuple[Projection, ...] = ("q", "k", "v")
+results = {f"{name}_full": trace[f"{name}_full"].article_value for name in names}
+picked = page.scene.picked
+figure = picked.figure if picked and picked.figure in results else "q_full"
+rows = features(len(results[figure]))
 
-left, right = st.columns([11, 10])
+left, right = st.columns([3, 2])
 with left.container(border=True):
     st.markdown(f"##### {words('projection.results')}")
-    show(
-        tensor_tiles(
-            "projected", results, titles, words, rows=row_names, columns=page.labels,
-            column_title=words("axis.token"), symbol="Q, K, V", across=3, **common,
-        ),
-        words,
-    )  # fmt: skip
+    for column, name in zip(st.columns(3), results, strict=True):
+        with column:
+            reach = list(results.values())
+            show(feature_matrix(trace[name], page.labels, words, reach=reach, bar=False), words)
     st.caption(page.text("picture"))
 with right.container(border=True):
-    which, feature, token = page.picked_in("projected", [r.shape for r in results])
-    if page.scene.picked is None:
-        feature, token = largest_cell(results[which])
-    pick_cell(
-        page, "projected", (which, feature, token), features(len(results[which])), page.labels
-    )
-    derivations.draw_projection(page, names[which], feature, token)
+    shape = results[figure].shape
+    _, feature, token = page.picked_in(figure, shape, largest_cell(results[figure]))
+    pick_cell(page, figure, (0, feature, token), rows, page.labels)
+    derivations.draw_projection(page, names[list(results).index(figure)], feature, token)
 
 st.subheader(words("projection.matrices"))
 weights = [np.asarray(getattr(trace.weights, f"w_{name}")) for name in names]
@@ -47,9 +43,11 @@ with one.container(border=True):
 with three.container(border=True):
     show(
         tensor_tiles(
-            "matrices", weights, ["W_q", "W_k", "W_v"], words, rows=row_names,
-            columns=features(page.config.d_model), column_title=words("axis.feature_in"),
-            symbol="W", across=3, pickable=False, **common,
+            "matrices", weights, ["W_q", "W_k", "W_v"], words, symbol="W", across=3,
+            rows=features(max(len(matrix) for matrix in weights)),
+            columns=features(page.config.d_model),
+            row_title=words("axis.feature"), column_title=words("axis.feature_in"),
+            pickable=False,
         ),
         words,
     )  # fmt: skip

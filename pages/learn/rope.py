@@ -44,7 +44,7 @@ with st.expander(words("rope.pairings")):
     st.code(f"order = {order}")
     rope.draw_pairings(page)
 
-moved = walk_again(trace, positions=np.asarray(trace.positions) + 5)
+moved = walk_again(trace, positions=np.arange(trace.n_tokens) + page.scene.shift + 5)
 difference = float(np.abs(moved.scores - trace.scores).max())
 page.draw_closing(
     page.options("same", "grow", "shrink"),
