@@ -77,6 +77,7 @@ def draw_settings(words: Words) -> None:
             )
         st.button(
             words("undo"),
+            key="undo",
             type="tertiary",
             disabled=not state.can_undo(),
             on_click=state.undo,

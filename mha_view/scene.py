@@ -147,7 +147,7 @@ def write_picked(picked: Picked) -> str:
 
 def pack_text(text: str) -> str:
     """Any text as URL-safe characters, compressed."""
-    packed = zlib.compress(text.encode("utf-8", "surrogatepass"), 9)
+    packed = zlib.compress(text.encode("utf-8"), 9)
     return base64.urlsafe_b64encode(packed).decode("ascii").rstrip("=")
 
 
@@ -158,7 +158,7 @@ def unpack_text(packed: str) -> str:
     data = unpacker.decompress(raw, 4 * LONGEST_TEXT)
     if not unpacker.eof:
         raise ValueError("text too long or cut off")
-    return data.decode("utf-8", "surrogatepass")
+    return data.decode("utf-8")
 
 
 # By field of Scene. The text has two names of its own: `s` for a bundled one, `t` for any other.

@@ -70,26 +70,30 @@ def setter(**changes: Any) -> dict[str, Any]:
 def open_scene() -> list[str]:
     """Make the session's scene follow the address bar; what could not be read is returned.
 
-    The address is read on the first run and whenever it differs from what was last written: a
-    link pasted, or Back. A page opened from the menu has no query string and keeps the scene.
+    The address is read on the first run, and when it has become something this session did not
+    write itself. An address that lags behind, or Back to one written earlier, changes nothing:
+    the scene belongs to the session, and a page opened from the menu has no query string.
     """
     link = st.query_params.to_dict()
+    seen, st.session_state["seen"] = st.session_state.get("seen"), link
     if "scene" not in st.session_state:
         lang = link.get("lang") or ("zh" if (st.context.locale or "").startswith("zh") else "en")
         st.session_state["scene"], refused = read_link({**link, "lang": lang})
-    elif link and link != st.session_state.get("written"):
-        start = Scene(text=scene().text, lang=scene().lang)
-        st.session_state["scene"], refused = read_link(link, start)
-    else:
+        return refused
+    if not link or link == seen or link in st.session_state["written"]:
         return []
-    st.session_state["written"] = link
+    start = Scene(text=scene().text, lang=scene().lang)
+    st.session_state["scene"], refused = read_link(link, start)
     return refused
 
 
 def note_written() -> dict[str, str]:
     """The scene's link, noted as what the address bar will hold."""
     link = write_link(scene())
-    st.session_state["written"] = link
+    written: list[dict[str, str]] = st.session_state.setdefault("written", [])
+    if link not in written:
+        written.append(link)
+        del written[:-MOST_UNDO]
     return link
 
 

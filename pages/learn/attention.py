@@ -8,6 +8,7 @@ from mha_view.choose import strongest_look
 from mha_view.figures import whatif
 from mha_view.figures.walk import chain, head_patterns
 from mha_view.page import open_page
+from mha_view.panel import literal
 from mha_view.pick import pick_cell
 from mha_view.show import show
 
@@ -54,5 +55,5 @@ page.draw_closing(
     root_d=f"{d_model**0.5:.2f}",
     entropy=f"{before:.3f}",
     entropy_d=f"{after:.3f}",
-    token=labels[query],
+    token=literal(labels[query]),
 )

@@ -9,6 +9,7 @@ from mha_view.choose import largest_cell
 from mha_view.figures.output import contributions_at, share_bars, w_o_matrix
 from mha_view.figures.walk import feature_matrix, features
 from mha_view.page import open_page
+from mha_view.panel import literal
 from mha_view.pick import pick_cell
 from mha_view.show import show
 
@@ -27,7 +28,7 @@ with right.container(border=True):
     pick_cell(page, "out", (0, feature, token), features(len(out)), page.labels)
     derivations.draw_output(page, feature, token)
 
-st.subheader(words("output.shares", token=page.labels[token]))
+st.subheader(words("output.shares", token=literal(page.labels[token])))
 shares = head_shares(trace)
 near, far = st.columns([3, 4])
 with near.container(border=True):
@@ -55,5 +56,5 @@ page.draw_closing(
     str(answer),
     answer=answer,
     share=f"{100 * shares[answer, token]:.0f}",
-    token=page.labels[token],
+    token=literal(page.labels[token]),
 )

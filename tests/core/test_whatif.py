@@ -1,0 +1,87 @@
+"""One thing changed, the rest the same."""
+
+import numpy as np
+import pytest
+
+from mha_core.config import AttentionConfig
+from mha_core.rope import Rope
+from mha_core.walk import walk_layer
+from mha_core.weights import random_embedding, random_weights
+from mha_core.whatif import (
+    as_one_head,
+    count_parameters,
+    count_products,
+    entropy,
+    heads_apart,
+    permute_pairs,
+    split_wrongly,
+    walk_again,
+)
+
+CONFIG = AttentionConfig(d_model=12, n_heads=3, rope=Rope())
+TRACE = walk_layer(random_embedding(5, 12, 0), random_weights(CONFIG, 0), CONFIG)
+
+
+def test_walking_again_unchanged_gives_the_same_numbers() -> None:
+    again = walk_again(TRACE)
+    assert all(np.array_equal(step.value, TRACE[step.name].value) for step in again)
+
+
+def test_another_scale_changes_only_what_comes_after_it() -> None:
+    other = walk_again(TRACE, scale=1.0)
+    assert np.array_equal(other.q_rot, TRACE.q_rot)
+    assert np.allclose(other.scores, TRACE.scores * 2, atol=1e-5)  # √4 = 2
+    assert not np.allclose(other.pattern, TRACE.pattern, atol=1e-3)
+
+
+def test_moving_every_token_keeps_the_scores() -> None:
+    moved = walk_again(TRACE, positions=np.arange(5) + 100)
+    assert np.allclose(moved.scores, TRACE.scores, atol=1e-5)
+    assert not np.allclose(moved.q_rot, TRACE.q_rot, atol=1e-2)
+
+
+def test_one_head_has_the_same_parameters_and_products() -> None:
+    one = as_one_head(TRACE)
+    assert one.config.n_heads == 1
+    assert one.config.d_head == 12
+    assert count_parameters(one.weights) == count_parameters(TRACE.weights) == 4 * 12 * 12
+    assert count_products(one) == count_products(TRACE) == 5 * 4 * 144 + 5 * 5 * 24
+    assert np.array_equal(one.q_full, TRACE.q_full)
+    assert one.config.scale == pytest.approx(12**-0.5)
+
+
+def test_one_head_of_shared_keys_repeats_them() -> None:
+    config = AttentionConfig(d_model=8, n_heads=4, n_kv_heads=2)
+    grouped = walk_layer(random_embedding(3, 8, 0), random_weights(config, 0), config)
+    one = as_one_head(grouped)
+    assert np.array_equal(one.k_full[:, :2], one.k_full[:, 2:4])
+    assert np.array_equal(one.k_full[:, :2], grouped.k_full[:, :2])
+
+
+def test_the_other_pairing_equals_after_the_permutation() -> None:
+    other = Rope(pairing="interleaved")
+    mixed = walk_again(TRACE, rope=other)
+    right = walk_again(TRACE, rope=other, weights=permute_pairs(TRACE, "interleaved"))
+    assert np.allclose(right.scores, TRACE.scores, atol=1e-5)
+    assert not np.allclose(mixed.scores, TRACE.scores, atol=1e-2)
+    back = walk_again(right, rope=Rope(), weights=permute_pairs(right, "half"))
+    assert np.allclose(back.weights.w_q, TRACE.weights.w_q)
+
+
+def test_the_wrong_view_has_the_right_shape_and_wrong_numbers() -> None:
+    wrong = split_wrongly(TRACE.q_full, 3)
+    assert wrong.shape == TRACE.q.shape
+    assert not np.allclose(wrong, TRACE.q, atol=1e-2)
+    assert np.array_equal(np.sort(wrong, axis=None), np.sort(TRACE.q, axis=None))
+
+
+def test_entropy_by_hand() -> None:
+    rows = np.array([[1.0, 0, 0, 0], [0.25] * 4, [0.5, 0.5, 0, 0]])
+    assert entropy(rows) == pytest.approx([0.0, np.log(4), np.log(2)])
+
+
+def test_distance_of_heads_by_hand() -> None:
+    alike = np.array([[[0.5, 0.5]], [[0.5, 0.5]]])
+    apart = np.array([[[1.0, 0.0]], [[0.0, 1.0]], [[0.5, 0.5]]])
+    assert heads_apart(alike) == 0.0
+    assert heads_apart(apart) == pytest.approx((1 + 0.5 + 0.5) / 3)

@@ -1,0 +1,121 @@
+"""A link restores the scene, whatever is in it, and a bad link harms nothing."""
+
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mha_view.scene import (
+    CODECS,
+    LONGEST_LINK,
+    Axes,
+    ColourScale,
+    Lang,
+    MaskName,
+    Pairing,
+    Picked,
+    Scene,
+    WeightsName,
+    link_holds_text,
+    read_link,
+    write_link,
+)
+from mha_view.texts import DEFAULT_TEXT, TEXTS
+
+places = st.integers(0, 1000)
+scenes = st.builds(
+    Scene,
+    lang=st.sampled_from(get_args(Lang)),
+    text=st.one_of(st.text(max_size=60), st.sampled_from(sorted(TEXTS.values()))),
+    weights=st.sampled_from(get_args(WeightsName)),
+    layer=st.integers(0, 99),
+    head=st.integers(0, 127),
+    mask=st.sampled_from(get_args(MaskName)),
+    window=st.integers(1, 1024),
+    prefix=st.integers(0, 1024),
+    sinks=st.integers(0, 64),
+    rope=st.booleans(),
+    shift=st.integers(0, 4096),
+    pairing=st.sampled_from(get_args(Pairing)),
+    d_model=st.integers(1, 1024),
+    n_heads=st.integers(1, 64),
+    n_kv_heads=st.integers(0, 64),
+    d_head=st.integers(0, 256),
+    base=st.integers(1, 10_000_000),
+    seed=st.integers(0, 2**31 - 1),
+    axes=st.sampled_from(get_args(Axes)),
+    scale=st.sampled_from(get_args(ColourScale)),
+    projector=st.booleans(),
+    picked=st.one_of(
+        st.none(),
+        st.builds(Picked, st.sampled_from(["pattern", "out", "q_full"]), places, places, places),
+    ),
+)
+
+
+@given(scenes)
+def test_a_link_restores_the_scene(scene: Scene) -> None:
+    again, refused = read_link(write_link(scene))
+    assert refused == []
+    assert again == scene
+
+
+@given(scenes)
+def test_a_link_opens_in_the_other_language(scene: Scene) -> None:
+    other = "zh" if scene.lang == "en" else "en"
+    again, refused = read_link({**write_link(scene), "lang": other})
+    assert refused == []
+    assert again == scene.with_(lang=other)
+
+
+@given(scenes)
+def test_links_are_ascii_and_short(scene: Scene) -> None:
+    link = write_link(scene)
+    assert all(part.isascii() for pair in link.items() for part in pair)
+    assert sum(len(name) + len(value) + 2 for name, value in link.items()) <= LONGEST_LINK
+
+
+@given(st.dictionaries(st.sampled_from([*(c.name for c in CODECS.values()), "s", "t", "v", "zzz"]),
+                       st.text(max_size=20)))  # fmt: skip
+def test_nonsense_in_a_link_gives_defaults_and_is_reported(link: dict[str, str]) -> None:
+    scene, refused = read_link(link)
+    assert isinstance(scene, Scene)
+    good, none_refused = read_link(write_link(scene))
+    assert good == scene
+    assert none_refused == []
+    if "zzz" in link:
+        assert any(name.startswith("zzz=") for name in refused)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("h", "0"), ("h", "65"), ("h", "4.5"), ("h", "٤"), ("mask", "MASK"), ("rope", "yes"),
+     ("s", "no"), ("t", "%%%"), ("t", "eJw="), ("cell", "pattern.1.2"), ("cell", "<b>.1.2.3"),
+     ("v", "99"), ("lang", "fr")],
+)  # fmt: skip
+def test_each_bad_value_is_named(name: str, value: str) -> None:
+    scene, refused = read_link({name: value})
+    assert refused == [f"{name}={value}"]
+    assert scene == Scene()
+
+
+def test_a_text_too_long_stays_out_of_the_link() -> None:
+    noise = "".join(chr(0x4E00 + (place * 7919) % 20_000) for place in range(3000))
+    scene = Scene(text=noise)
+    assert not link_holds_text(scene)
+    assert "t" not in write_link(scene)
+
+
+def test_a_link_cannot_unpack_into_a_flood() -> None:
+    from mha_view.scene import pack_text
+
+    flood = pack_text("a" * 3_000_000)
+    assert len(flood) < 8000
+    _, refused = read_link({"t": flood})
+    assert len(refused) == 1
+
+
+def test_a_language_alone_brings_its_own_sentence() -> None:
+    assert read_link({"lang": "zh"})[0].text == DEFAULT_TEXT["zh"]
+    assert read_link({"lang": "en"})[0].text == DEFAULT_TEXT["en"]
