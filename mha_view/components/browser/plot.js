@@ -88,9 +88,22 @@ class PlotView {
     this.missing?.remove();
     this.plotly.react(this.canvas, built.data, layout, built.config);
     if (!this.isListening) this.listen();
+    if (built.hasTiles && this.learnInset(this.built)) return this.draw();
     this.redrawTable?.();
     this.keepFrame?.();
     this.root.dataset.drawn = Number(this.root.dataset.drawn ?? 0) + 1;
+  }
+
+  /** What the labels take from the width is known only after drawing; true if it is news.
+   *  Learned once for a width and a grid: later redraws must not move what a reader zoomed. */
+  learnInset({ width, revision }) {
+    const occasion = `${width} ${revision}`;
+    if (this.occasion === occasion) return false;
+    this.occasion = occasion;
+    const inset = width - this.canvas._fullLayout._size.w;
+    const isNews = Math.abs(inset - (this.inset ?? -1)) > 3;
+    this.inset = inset;
+    return isNews;
   }
 
   /** The figure as Plotly takes it, for this theme and width. */
@@ -98,7 +111,7 @@ class PlotView {
     const figure = resolveColours(this.header.figure, theme);
     const letter = template(theme).layout.font.size;
     const margin = { ...template(theme).layout.margin, ...figure.layout?.margin };
-    const room = width - margin.l - margin.r;
+    const room = width - (this.inset ?? margin.l + margin.r);
     const parts = (figure.data ?? []).map((trace, index) => arrange(trace, index, room, letter));
     const tiles = parts.find((part) => part.layout.grid)?.layout;
     const layout = {
@@ -106,12 +119,18 @@ class PlotView {
       ...figure.layout, shapes: [...(figure.layout?.shapes ?? [])], width, margin,
       height: this.header.height ?? figure.layout?.height ?? 360,
     };
+    if (!tiles && parts.some((part) => part.matrices.length)) layout.plot_bgcolor ??= theme.empty;
     layout.dragmode ??= matchMedia("(pointer: coarse)").matches ? false : "zoom";
-    if (tiles) placeTiles(layout, tiles, { ...this.header, labels: figure.layout?.meta }, theme, room);
+    if (tiles) {
+      const labels = parts.find((part) => part.layout.grid).trace.meta;
+      placeTiles(layout, tiles, this.header.height, { ...figure.layout?.meta, ...labels }, theme, room);
+    }
     return {
       data: parts.map((part) => plain(part.trace)),
       layout: plain(layout),
       matrices: parts.flatMap((part) => part.matrices),
+      hasTiles: Boolean(tiles),
+      revision: layout.uirevision,
       config: {
         displayModeBar: false, doubleClick: "reset", showTips: false, displaylogo: false,
         plotGlPixelRatio: 2, ...figure.config, responsive: false,
@@ -226,23 +245,30 @@ class PlotView {
   }
 }
 
-/** Axes, height, backgrounds and titles for a grid of tiles. */
-function placeTiles(layout, { cells, titles, grid }, header, theme, room) {
+/** Axes, height, backgrounds, titles and colour bar for a grid of tiles. */
+function placeTiles(layout, { cells, titles, grid }, height, labels, theme, room) {
+  layBarAbove(layout);
   const { margin } = layout;
-  const pixels = header.height ? (header.height - margin.t - margin.b) / cells.high : grid.cell;
+  const pixels = height ? (height - margin.t - margin.b) / cells.high : grid.cell;
   const cell = Math.min(grid.cell, pixels);
-  layout.height = header.height ?? Math.round(cells.high * cell + margin.t + margin.b);
+  const hasLabels = cell >= 13 && labels.rows;
+  // Plotly makes room for the labels itself; the height allows for them so that cells stay square.
+  const below = margin.b + (hasLabels ? 40 : 0);
+  layout.height = height ?? Math.round(cells.high * cell + margin.t + below);
   layout.uirevision = `${layout.uirevision} ${cells.wide} ${cells.high}`;
   const bare = { showgrid: false, zeroline: false, showticklabels: false, ticks: "" };
   // Left-aligned square cells: what the grid does not fill stays empty at the right.
   layout.xaxis = { ...bare, range: [-0.5, room / cell - 0.5], ...layout.xaxis };
-  layout.yaxis = { ...bare, range: [(layout.height - margin.t - margin.b) / cell - 0.5, -0.5], ...layout.yaxis };
-  if (cell >= 13 && header.labels?.rows) labelTiles(layout, grid, header.labels, cell);
+  layout.yaxis = {
+    ...bare, scaleanchor: "x", constrain: "domain", constraintoward: "top",
+    range: [cells.high - 0.5, -0.5], ...layout.yaxis,
+  };
+  if (hasLabels) labelTiles(layout, grid, labels, cell);
   layout.annotations = [...(layout.annotations ?? [])];
   for (let place = 0; place < grid.count; place += 1) {
     const { top, left } = tileCorner(grid, place);
     layout.shapes.push({
-      type: "rect", layer: "below", fillcolor: theme.field, line: { width: 0 },
+      type: "rect", layer: "below", fillcolor: theme.empty, line: { width: 0 },
       x0: left - 0.5, x1: left + grid.breadth - 0.5, y0: top - 0.5, y1: top + grid.height - 0.5,
     });
     if (titles[place]) {
@@ -252,6 +278,21 @@ function placeTiles(layout, { cells, titles, grid }, header, theme, room) {
       });
     }
   }
+}
+
+/** The colour bar lies over the grid, where it takes no width from it. */
+function layBarAbove(layout) {
+  if (!layout.coloraxis) return;
+  const { colorbar } = layout.coloraxis;
+  layout.coloraxis = {
+    ...layout.coloraxis,
+    colorbar: {
+      ...colorbar, orientation: "h", lenmode: "pixels", len: 220, thickness: 8,
+      x: 0, xanchor: "left", xpad: 0, yref: "container", y: 1, yanchor: "top", ypad: 4,
+      title: { ...colorbar?.title, side: "right" },
+    },
+  };
+  layout.margin = { ...layout.margin, t: 44 };
 }
 
 /** Tokens beside the first column of tiles and under the last row, where letters fit. */

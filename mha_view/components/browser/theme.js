@@ -8,6 +8,8 @@ export function readTheme(element) {
     paper: read("--st-background-color", "#fff"),
     field: read("--st-secondary-background-color", "#f2f2ee"),
     line: read("--st-border-color", "#ddd"),
+    // What a masked cell shows: the paper, a little darker (in the dark, a little lighter).
+    empty: mix(read("--st-text-color", "#222"), read("--st-background-color", "#fff"), 0.06),
     accent: read("--st-primary-color", "#1f77b4"),
     font: read("--st-font", "sans-serif"),
     size: parseFloat(read("--st-base-font-size", "16px")) || 16,

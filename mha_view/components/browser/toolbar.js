@@ -1,1 +1,202 @@
-export function addToolbar() {}
+// Under a figure: its numbers as a table, and files to take away.
+
+import { fill, formatNumber } from "./cells.js";
+import { element } from "./dom.js";
+import { csv, npz, page, png, save, svg } from "./files.js";
+
+const MOST_ROWS = 64;
+const MOST_COLUMNS = 48;
+const FORMATS = ["png", "svg", "html", "csv", "npz"];
+
+export function addToolbar(view) {
+  const { header } = view;
+  view.bar ??= build(view);
+  view.bar.hidden = !header.toolbar;
+  const { table, menu } = view.bar.parts;
+  const { words } = header;
+  table.textContent = words.table ?? "Table";
+  menu.firstChild.textContent = words.save ?? "⋯";
+  for (const [format, button] of Object.entries(view.bar.parts.formats)) {
+    button.textContent = words[`save_${format}`] ?? format;
+    button.hidden = (format === "csv" || format === "npz") && !hasArrays(header);
+  }
+}
+
+const hasArrays = ({ export: given }) => Object.keys(given?.arrays ?? {}).length > 0;
+
+function build(view) {
+  const bar = element("div", "th-bar");
+  const table = element("button", "th-button");
+  const menu = element("details", "th-menu");
+  const list = element("div", "th-list");
+  const formats = Object.fromEntries(FORMATS.map((format) => [format, element("button", "th-button")]));
+  table.setAttribute("aria-expanded", "false");
+  table.addEventListener("click", () => toggleTable(view, table));
+  for (const [format, button] of Object.entries(formats)) {
+    button.addEventListener("click", () => {
+      menu.open = false;
+      menu.firstChild.focus();
+      saveAs(view, format);
+    });
+  }
+  list.append(...Object.values(formats));
+  menu.append(element("summary", "th-button"), list);
+  menu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !menu.open) return;
+    event.stopPropagation();
+    menu.open = false;
+    menu.firstChild.focus();
+  });
+  menu.addEventListener("focusout", (event) => {
+    if (!menu.contains(event.relatedTarget)) menu.open = false;
+  });
+  bar.append(table, menu);
+  bar.parts = { table, menu, formats };
+  view.root.append(bar);
+  return bar;
+}
+
+// --- Downloads -----------------------------------------------------------------------------
+
+async function saveAs(view, format) {
+  const { header } = view;
+  const given = { name: "figure", arrays: {}, settings: {}, ...header.export };
+  const settings = { ...given.settings, figure: given.name };
+  const name = `${given.name}.${format}`;
+  if (format === "csv") return save(csv({ ...given, settings }), name);
+  if (format === "npz") return save(npz({ ...given, settings }), name);
+  if (format === "html") {
+    const page_ = { figure: opaque(view), matrices: portable(view), settings, title: given.name };
+    const { alt, words, addresses } = header;
+    return save(await page({ ...page_, alt, words, plotly: addresses.plotly }), name);
+  }
+  const { width, layout } = view.built;
+  const size = { format, width, height: layout.height, scale: format === "png" ? 2 : 1 };
+  const address = await view.plotly.toImage(opaque(view), size);
+  return save(format === "png" ? png(address, settings) : svg(address, settings), name);
+}
+
+/** The figure as it is on the screen, on the page's own colour. */
+function opaque(view) {
+  const { data, layout, theme } = view.built;
+  const shown = view.canvas._fullLayout;
+  const axes = Object.fromEntries(Object.keys(layout).filter((name) => /^[xy]axis\d*$/.test(name))
+    .map((name) => [name, { ...layout[name], autorange: false, range: [...shown[name].range] }]));
+  const font = { family: theme.font, color: theme.text, size: shown.font.size };
+  const shapes = [...layout.shapes, ...view.marks()];
+  return { data, layout: { ...layout, ...axes, shapes, font, paper_bgcolor: theme.paper } };
+}
+
+/** The matrices without their functions, each with its own numbers. */
+function portable(view) {
+  const shared = view.header.figure.layout?.meta ?? {};
+  return view.matrices.map(({ valueAt, x, y, ...matrix }) => ({
+    ...matrix,
+    rows: matrix.rows ?? shared.rows,
+    columns: matrix.columns ?? shared.columns,
+    hover: matrix.hover ?? shared.hover,
+    values: Float32Array.from({ length: matrix.height * matrix.breadth }, (_, place) =>
+      valueAt(Math.floor(place / matrix.breadth), place % matrix.breadth)),
+  }));
+}
+
+// --- The table -----------------------------------------------------------------------------
+
+function toggleTable(view, button) {
+  const isOpen = button.getAttribute("aria-expanded") === "true";
+  button.setAttribute("aria-expanded", String(!isOpen));
+  view.table?.remove();
+  view.table = view.redrawTable = null;
+  if (isOpen) return;
+  view.table = element("div", "th-table");
+  view.root.append(view.table);
+  view.redrawTable = () => fillTable(view);
+  fillTable(view);
+}
+
+function fillTable(view) {
+  const matrices = view.matrices.map((matrix) => matrixSheet(view, matrix));
+  const sheets = matrices.length ? matrices : traceSheets(view);
+  const picked = view.matrices.findIndex((matrix) =>
+    view.picked && matrix.figure === view.picked.figure && matrix.head === view.picked.head);
+  const chosen = Math.min(view.sheet ?? Math.max(picked, 0), sheets.length - 1);
+  view.table.replaceChildren();
+  if (!sheets.length) return;
+  if (sheets.length > 1) view.table.append(chooser(view, sheets, chosen));
+  view.table.append(...drawSheet(sheets[chosen], view.header));
+}
+
+function matrixSheet(view, matrix) {
+  const { words, figure } = view.header;
+  const labels = figure.layout?.meta ?? {};
+  const list = (own, shared, count) =>
+    Array.from({ length: count }, (_, index) => (own ?? shared)?.[index] ?? String(index));
+  return {
+    title: fill(words.matrix ?? "{figure} {head}", { figure: matrix.figure, head: matrix.head }),
+    rows: list(matrix.rows, labels.rows, matrix.height),
+    columns: list(matrix.columns, labels.columns, matrix.breadth),
+    at: matrix.valueAt,
+    picked: view.picked?.figure === matrix.figure && view.picked?.head === matrix.head ? view.picked : null,
+  };
+}
+
+/** Curves and bars: one sheet a trace, a row a point. */
+function traceSheets(view) {
+  return view.built.data.flatMap((trace, index) => {
+    const columns = ["x", "y", "z"].filter((name) => trace[name]?.length && !trace[name][0]?.length);
+    if (!columns.length) return [];
+    const length = Math.max(...columns.map((name) => trace[name].length));
+    return [{
+      title: trace.name ?? String(index),
+      rows: Array.from({ length }, (_, row) => String(trace.text?.[row] ?? row)),
+      columns,
+      at: (row, column) => trace[columns[column]][row],
+    }];
+  });
+}
+
+function chooser(view, sheets, chosen) {
+  const label = element("label", "", `${view.header.words.table_of ?? ""} `);
+  const select = element("select", "");
+  select.append(...sheets.map(({ title }, index) => new Option(title, index, false, index === chosen)));
+  select.addEventListener("change", () => {
+    view.sheet = Number(select.value);
+    fillTable(view);
+    view.table.querySelector("select").focus();
+  });
+  label.append(select);
+  return label;
+}
+
+function drawSheet({ title, rows, columns, at, picked }, { words }) {
+  const [high, wide] = [Math.min(rows.length, MOST_ROWS), Math.min(columns.length, MOST_COLUMNS)];
+  const table = element("table", "");
+  table.createCaption().textContent = title;
+  const head = table.createTHead().insertRow();
+  const heading = (scope, content) => {
+    const cell = element("th", "", content);
+    cell.scope = scope;
+    return cell;
+  };
+  head.append(element("td", ""), ...columns.slice(0, wide).map((name) => heading("col", name)));
+  const body = table.createTBody();
+  for (let row = 0; row < high; row += 1) {
+    const line = body.insertRow();
+    line.append(heading("row", rows[row]));
+    for (let column = 0; column < wide; column += 1) {
+      const value = at(row, column);
+      const cell = line.insertCell();
+      cell.textContent = typeof value === "string" ? value : formatNumber(value, words);
+      if (picked?.row === row && picked.column === column) cell.className = "th-picked";
+    }
+  }
+  const scroller = element("div", "th-scroll");
+  scroller.tabIndex = 0;
+  scroller.setAttribute("role", "region");
+  scroller.setAttribute("aria-label", title);
+  scroller.append(table);
+  if (high === rows.length && wide === columns.length) return [scroller];
+  const parts = { rows: high, all_rows: rows.length, columns: wide, all_columns: columns.length };
+  return [scroller, element("p", "th-note", fill(words.table_cut ?? "", parts))];
+}
+

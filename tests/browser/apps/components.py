@@ -7,25 +7,13 @@ import streamlit as st
 
 from mha_view.components.plot import Cell, frame_position, plot
 from mha_view.words import catalogue
+from tests.browser.apps.patterns import HEADS, TOKENS, make_pattern
 
 WORDS = {
     key.removeprefix("plot."): text
     for key, text in catalogue("en").items()
     if key.startswith("plot.")
 }
-TOKENS = ["<bos>", "the", "cat", "saw", "the", "12", "<b>", "&", "dog", "猫", "on", "."]
-HEADS = 6
-
-
-def make_pattern(seed: int, n_tokens: int) -> np.ndarray:
-    """A causal pattern [head, query, key] of random scores; masked cells are NaN."""
-    scores = 3 * np.random.default_rng(seed).standard_normal((HEADS, n_tokens, n_tokens))
-    scores = np.where(np.tri(n_tokens, dtype=bool), scores, -np.inf)
-    exponents = np.exp(scores - scores.max(-1, keepdims=True))
-    pattern = (exponents / exponents.sum(-1, keepdims=True)).astype(np.float32)
-    pattern[:, ~np.tri(n_tokens, dtype=bool)] = np.nan
-    return pattern
-
 
 st.set_page_config(layout="wide", page_icon="🔬")
 seed = st.slider("Seed", 0, 20, 0)
@@ -38,9 +26,7 @@ grid = {
         {
             "type": "heatmap",
             "z": pattern,
-            "zmin": 0,
-            "zmax": 1,
-            "colorscale": "Cividis",
+            "coloraxis": "coloraxis",
             "meta": {
                 "figure": "pattern",
                 "heads": list(range(HEADS)),
@@ -53,7 +39,17 @@ grid = {
             },
         }
     ],
-    "layout": {"meta": {"rows": tokens, "columns": tokens}},
+    "layout": {
+        "meta": {"rows": tokens, "columns": tokens},
+        "coloraxis": {
+            "cmin": 0,
+            "cmax": 1,
+            "colorscale": "Cividis",
+            "colorbar": {"title": {"text": "weight"}},
+        },
+        "xaxis": {"title": {"text": "key: looked at"}},
+        "yaxis": {"title": {"text": "query: looks from"}},
+    },
 }
 left, right = st.columns(2)
 with left:
@@ -90,7 +86,15 @@ with right:
         },
     }
     own = st.session_state.get("single_cell", Cell("single", 2, 3, 1))
-    back = plot(single, key="single", alt="Head two.", words=WORDS, height=420, selected=own)
+    back = plot(
+        single,
+        key="single",
+        alt="Head two.",
+        words=WORDS,
+        height=420,
+        selected=own,
+        export={"name": "single", "arrays": {}, "settings": {}},
+    )
     st.session_state["single_cell"] = back
     st.write(f"single: {back}")
 

@@ -1,0 +1,188 @@
+// Files a reader can take away: every one holds the exact numbers and the settings.
+
+const text = (value) => new TextEncoder().encode(value);
+
+// --- Numbers -------------------------------------------------------------------------------
+
+/** The shortest decimal that gives back the same float32 (or the same double). */
+export function exactNumber(value, isFloat32) {
+  if (Number.isNaN(value)) return "nan";
+  if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
+  if (!isFloat32) return String(value);
+  for (let digits = 6; digits < 10; digits += 1) {
+    const short = Number(value.toPrecision(digits));
+    if (Math.fround(short) === value) return String(short);
+  }
+  return String(value);
+}
+
+/** One line for each number: array, its indices by axis word, value. Settings come first. */
+export function csv({ arrays, axes = {}, settings }) {
+  const named = Object.entries(arrays).map(([name, tensor]) =>
+    [name, tensor, axes[name] ?? tensor.shape.map((_, axis) => `axis_${axis}`)]);
+  const words = [...new Set(named.flatMap(([, , own]) => own))];
+  const lines = [`# ${JSON.stringify(settings)}`, ["array", ...words, "value"].join(",")];
+  for (const [name, { values, shape }, own] of named) {
+    const columns = words.map((word) => own.indexOf(word));
+    const isFloat32 = values instanceof Float32Array;
+    const place = shape.map(() => 0);
+    for (let index = 0; index < values.length; index += 1) {
+      const indices = columns.map((axis) => (axis < 0 ? "" : place[axis]));
+      lines.push([name, ...indices, exactNumber(values[index], isFloat32)].join(","));
+      for (let axis = shape.length - 1; axis >= 0 && ++place[axis] === shape[axis]; axis -= 1) {
+        place[axis] = 0;
+      }
+    }
+  }
+  return new Blob([lines.join("\n"), "\n"], { type: "text/csv;charset=utf-8" });
+}
+
+const NUMPY_TYPES = new Map([
+  [Uint8Array, "|u1"], [Int8Array, "|i1"], [Uint16Array, "<u2"], [Int16Array, "<i2"],
+  [Uint32Array, "<u4"], [Int32Array, "<i4"], [Float32Array, "<f4"], [Float64Array, "<f8"],
+]);
+
+/** An array as NumPy's .npy, format 1.0. */
+export function npy({ values, shape }) {
+  const type = NUMPY_TYPES.get(values.constructor);
+  const sizes = shape.length === 1 ? `${shape[0]},` : shape.join(", ");
+  let header = `{'descr': '${type}', 'fortran_order': False, 'shape': (${sizes}), }`;
+  header = header.padEnd(Math.ceil((header.length + 11) / 64) * 64 - 11) + "\n";
+  const bytes = new Uint8Array(10 + header.length + values.byteLength);
+  bytes.set([0x93, ...text("NUMPY"), 1, 0, header.length & 255, header.length >> 8]);
+  bytes.set(text(header), 10);
+  bytes.set(new Uint8Array(values.buffer, values.byteOffset, values.byteLength), 10 + header.length);
+  return bytes;
+}
+
+/** Arrays and settings.json in one archive, as `numpy.load` reads it. */
+export function npz({ arrays, settings }) {
+  const files = Object.entries(arrays).map(([name, tensor]) => [`${name}.npy`, npy(tensor)]);
+  return zip([...files, ["settings.json", text(JSON.stringify(settings, null, 1))]]);
+}
+
+/** A zip archive of stored (not compressed) files; PKWARE's APPNOTE, sections 4.3.7 to 4.3.16. */
+export function zip(files) {
+  const parts = [];
+  const directory = [];
+  let start = 0;
+  for (const [name, bytes] of files) {
+    const label = text(name);
+    // Version 2.0, names in UTF-8, stored, 1 January 1980, checksum, sizes, lengths of names.
+    const about = numbers([20, 2], [0x800, 2], [0, 2], [0, 2], [0x21, 2], [crc32(bytes), 4],
+      [bytes.length, 4], [bytes.length, 4], [label.length, 2], [0, 2]);
+    parts.push(numbers([0x04034b50, 4]), about, label, bytes);
+    directory.push(numbers([0x02014b50, 4], [20, 2]), about,
+      numbers([0, 2], [0, 2], [0, 2], [0, 4], [start, 4]), label);
+    start += 30 + label.length + bytes.length;
+  }
+  const size = directory.reduce((sum, part) => sum + part.length, 0);
+  const end = numbers([0x06054b50, 4], [0, 2], [0, 2], [files.length, 2], [files.length, 2],
+    [size, 4], [start, 4], [0, 2]);
+  return new Blob([...parts, ...directory, end], { type: "application/zip" });
+}
+
+/** Little-endian integers, each given as [value, bytes]. */
+function numbers(...pairs) {
+  return Uint8Array.from(pairs.flatMap(([value, size]) =>
+    Array.from({ length: size }, (_, byte) => (value >>> (8 * byte)) & 255)));
+}
+
+const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, start) => {
+  let value = start;
+  for (let bit = 0; bit < 8; bit += 1) value = value & 1 ? 0xedb88320 ^ (value >>> 1) : value >>> 1;
+  return value;
+});
+
+function crc32(bytes) {
+  let value = 0xffffffff;
+  for (const byte of bytes) value = CRC_TABLE[(value ^ byte) & 255] ^ (value >>> 8);
+  return (value ^ 0xffffffff) >>> 0;
+}
+
+// --- Pictures ------------------------------------------------------------------------------
+
+/** A PNG with the settings in an iTXt chunk (UTF-8), which image tools show as a comment. */
+export function png(address, settings) {
+  const bytes = Uint8Array.from(atob(address.split(",")[1]), (letter) => letter.charCodeAt(0));
+  const content = [...text("iTXt"), ...text("settings"), 0, 0, 0, 0, 0, ...text(JSON.stringify(settings))];
+  const big = (value) => [value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255];
+  const chunk = [...big(content.length - 4), ...content, ...big(crc32(Uint8Array.from(content)))];
+  const afterHeader = 33; // signature 8, then IHDR: length 4, name 4, content 13, checksum 4
+  return new Blob([bytes.subarray(0, afterHeader), Uint8Array.from(chunk), bytes.subarray(afterHeader)],
+    { type: "image/png" });
+}
+
+/** An SVG with the settings in its <metadata>. */
+export function svg(address, settings) {
+  const source = decodeURIComponent(address.slice(address.indexOf(",") + 1));
+  const escaped = JSON.stringify(settings).replace(/&/g, "&amp;").replace(/</g, "&lt;");
+  const marked = source.replace(/(<svg\b[^>]*>)/, `$1<metadata id="settings">${escaped}</metadata>`);
+  return new Blob([marked], { type: "image/svg+xml" });
+}
+
+/** A page that needs nothing else: Plotly, the figure, the settings, and what a cell says. */
+export async function page({ figure, matrices, settings, title, alt, words, plotly }) {
+  const [script, cells] = await Promise.all(
+    [plotly, new URL("cells.js", import.meta.url)].map(async (address) => (await fetch(address)).text()));
+  const inline = (source) => source.replace(/<\/(script)/gi, "<\\/$1").replace(/<!--/g, "<\\!--");
+  const json = (value) => JSON.stringify(value, packArrays).replace(/</g, "\\u003c");
+  const escape = (value) => value.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/"/g, "&quot;");
+  const paper = figure.layout.paper_bgcolor;
+  return new Blob([`<!doctype html>
+<html lang="${escape(document.documentElement.lang || "en")}">
+<meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>${escape(title)}</title>
+<style>body { margin: 1rem; background: ${paper}; color: ${figure.layout.font.color}; font-family: ${figure.layout.font.family.replace(/</g, "")}; }</style>
+<script type="application/json" id="settings">${json(settings)}</script>
+<script type="application/json" id="figure">${json({ figure, matrices, words })}</script>
+<div id="plot" role="img" aria-label="${escape(alt)}"></div><p id="cell" aria-live="polite">&nbsp;</p>
+<script>${inline(script)}</script>
+<script type="module">${inline(cells)}
+${boot}
+</script></html>
+`], { type: "text/html" });
+}
+
+/** Typed arrays as Plotly's own notation for them. */
+function packArrays(name, value) {
+  if (!ArrayBuffer.isView(value)) return value;
+  const bytes = new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+  let letters = "";
+  for (let at = 0; at < bytes.length; at += 8192) {
+    letters += String.fromCharCode(...bytes.subarray(at, at + 8192));
+  }
+  const type = NUMPY_TYPES.get(value.constructor).slice(1);
+  return { dtype: type, bdata: btoa(letters) };
+}
+
+// Runs in the saved page, after cells.js.
+const boot = `
+const { figure, matrices, words } = JSON.parse(document.getElementById("figure").textContent);
+const unpackRow = ({ dtype, bdata }) => {
+  const types = { u1: Uint8Array, i1: Int8Array, u2: Uint16Array, i2: Int16Array,
+    u4: Uint32Array, i4: Int32Array, f4: Float32Array, f8: Float64Array };
+  return new types[dtype](Uint8Array.from(atob(bdata), (letter) => letter.charCodeAt(0)).buffer);
+};
+for (const matrix of matrices) {
+  const values = unpackRow(matrix.values);
+  matrix.valueAt = (row, column) => values[row * matrix.breadth + column];
+}
+const plot = document.getElementById("plot");
+await Plotly.newPlot(plot, figure.data, figure.layout, { displayModeBar: false, displaylogo: false });
+const say = ({ points }) => {
+  const cell = cellAt(matrices, points[0]);
+  const matrix = matrixOf(matrices, cell);
+  if (matrix) document.getElementById("cell").textContent = describe(matrix, cell, words);
+};
+plot.on("plotly_hover", say);
+plot.on("plotly_click", say);
+`;
+
+export function save(blob, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}

@@ -1,0 +1,19 @@
+"""Accessibility findings of a page, by axe-core."""
+
+from __future__ import annotations
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+SEVERE = {"serious", "critical"}
+
+
+def severe_findings(page: Page) -> list[str]:
+    """Return axe's serious and critical findings, each with the elements it is about."""
+    results = Axe().run(page).response
+    return [
+        f"{finding['id']} ({finding['impact']}): {finding['help']}: "
+        + "; ".join(str(node["html"])[:160] for node in finding["nodes"][:3])
+        for finding in results["violations"]
+        if finding["impact"] in SEVERE
+    ]

@@ -1,0 +1,320 @@
+"""What only a browser can show of the components."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import struct
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Locator, Page, Route, expect
+
+from tests.browser.apps.patterns import HEADS, TOKENS, make_pattern
+from tests.browser.axe import severe_findings
+
+WAIT = 30_000
+
+
+def open_components(page: Page, address: str, query: str = "") -> Locator:
+    """Open the fixture app and return its grid of heads once it is drawn."""
+    page.goto(f"{address}/{query}")
+    grid = figure(page, "pattern")
+    expect(grid).to_have_attribute("data-drawn", re.compile(r"\d"), timeout=WAIT)
+    return grid
+
+
+def figure(page: Page, name: str) -> Locator:
+    """Return a figure by its export's name."""
+    return page.locator(f'.th-plot[data-figure="{name}"]')
+
+
+def view_of(grid: Locator) -> dict[str, list[float]]:
+    """Return the ranges the figure shows now."""
+    ranges: dict[str, list[float]] = grid.locator(".th-canvas").evaluate(
+        "node => ({x: node._fullLayout.xaxis.range, y: node._fullLayout.yaxis.range})"
+    )
+    return ranges
+
+
+def cell_centre(grid: Locator, x: int, y: int) -> tuple[float, float]:
+    """Return where, in pixels of the window, a cell of the laid-out grid lies."""
+    grid.scroll_into_view_if_needed()
+    left, top = grid.locator(".th-canvas").evaluate(
+        """(node, [x, y]) => {
+          const {xaxis, yaxis} = node._fullLayout;
+          const box = node.getBoundingClientRect();
+          return [box.left + xaxis._offset + xaxis.l2p(x), box.top + yaxis._offset + yaxis.l2p(y)];
+        }""",
+        [x, y],
+    )
+    return left, top
+
+
+def click_cell(page: Page, grid: Locator, x: int, y: int) -> None:
+    """Click a cell as a hand does: move there, then press."""
+    left, top = cell_centre(grid, x, y)
+    page.mouse.move(left - 1, top - 1)
+    page.mouse.move(left, top)
+    page.mouse.click(left, top)
+
+
+def set_seed(page: Page, key: str = "ArrowRight") -> None:
+    """Move the fixture app's slider by one step."""
+    page.get_by_role("slider", name="Seed").press(key)
+
+
+def tile(grid: Locator, head: int) -> dict[str, int]:
+    """Return where the first cell of a head lies in the laid-out grid."""
+    corner: dict[str, int] = grid.evaluate(
+        """async (node, head) => {
+          const shapes = node.querySelector(".th-canvas").layout.shapes;
+          const tile = shapes.filter((shape) => shape.layer === "below")[head];
+          return {x: tile.x0 + 0.5, y: tile.y0 + 0.5};
+        }""",
+        head,
+    )
+    return corner
+
+
+def test_the_grid_shows_the_numbers_it_was_given(page: Page, components_server: str) -> None:
+    grid = open_components(page, components_server)
+    corner = tile(grid, 4)
+    drawn = grid.locator(".th-canvas").evaluate(
+        "(node, {x, y}) => Array.from({length: 12}, (_, row) =>"
+        " Array.from(node.data[0].z[y + row].slice(x, x + 12), (v) => isNaN(v) ? null : v))",
+        corner,
+    )
+    expected = make_pattern(0, 12)[4].astype(np.float64)
+    np.testing.assert_array_equal(np.array(drawn, dtype=np.float64), expected)
+
+
+def test_zoom_is_kept_when_a_slider_moves(page: Page, components_server: str) -> None:
+    grid = open_components(page, components_server)
+    start = view_of(grid)
+    left, top = cell_centre(grid, 2, 4)
+    page.mouse.move(left, top)
+    page.mouse.down()
+    page.mouse.move(left + 120, top + 110, steps=5)
+    page.mouse.up()
+    page.wait_for_timeout(500)
+    zoomed = view_of(grid)
+    assert zoomed["x"] != start["x"]
+    set_seed(page)
+    expect(page.get_by_text("seed drawn: 1")).to_be_visible()
+    expect(grid.locator(".th-canvas")).to_have_count(1)
+    page.wait_for_timeout(500)
+    assert view_of(grid) == zoomed
+
+
+def test_a_click_comes_back_as_a_cell(page: Page, components_server: str) -> None:
+    grid = open_components(page, components_server)
+    corner = tile(grid, 3)
+    click_cell(page, grid, corner["x"] + 2, corner["y"] + 7)
+    picked = "picked: Cell(figure='pattern', head=3, row=7, column=2)"
+    expect(page.get_by_text(picked)).to_be_visible()
+    value = make_pattern(0, 12)[3, 7, 2]
+    expect(grid.locator(".th-live")).to_have_text(f"head 3 · & → cat: {value:.3f}")
+
+
+def test_arrow_keys_move_the_cell_and_escape_clears(page: Page, components_server: str) -> None:
+    grid = open_components(page, components_server)
+    canvas = grid.locator(".th-canvas")
+    canvas.focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight", "PageDown"):
+        canvas.press(key)
+    at = "picked: Cell(figure='pattern', head={}, row={}, column={})"
+    expect(page.get_by_text(at.format(1, 2, 1))).to_be_visible()
+    canvas.press("End")
+    canvas.press("ArrowRight")
+    expect(page.get_by_text(at.format(1, 2, 11))).to_be_visible()
+    expect(grid.locator(".th-live")).to_have_text("head 1 · cat → .: masked")
+    canvas.press("Escape")
+    expect(page.get_by_text("picked: None")).to_be_visible()
+    expect(grid.locator(".th-live")).to_have_text("No cell is picked.")
+
+
+def test_the_mark_follows_what_the_page_selects(page: Page, components_server: str) -> None:
+    open_components(page, components_server)
+    single = figure(page, "single")
+    outlines = "node => node.layout.shapes.filter((s) => s.layer === 'above').map((s) => s.x0)"
+    assert single.locator(".th-canvas").evaluate(outlines) == [0.5, 0.5]
+    single.locator(".th-canvas").focus()
+    single.locator(".th-canvas").press("ArrowRight")
+    assert single.locator(".th-canvas").evaluate(outlines) == [1.5, 1.5]
+    expect(
+        page.get_by_text("single: Cell(figure='single', head=2, row=3, column=2)")
+    ).to_be_visible()
+
+
+def test_hover_says_tokens_and_value(page: Page, components_server: str) -> None:
+    grid = open_components(page, components_server)
+    corner = tile(grid, 0)
+    left, top = cell_centre(grid, corner["x"] + 6, corner["y"] + 9)
+    page.mouse.move(left - 2, top - 2)
+    page.mouse.move(left, top)
+    value = make_pattern(0, 12)[0, 9, 6]
+    expect(grid.locator(".th-tip")).to_have_text(f"head 0 · 猫 → <b>: {value:.3f}")
+
+
+def test_frames_turn_without_the_server(page: Page, components_server: str) -> None:
+    open_components(page, components_server)
+    turns = page.locator(".th-plot", has=page.locator(".th-frames"))
+    slider = turns.get_by_role("slider", name="position")
+    tip = "node => Array.from(node.data[1].x)[1]"
+    slider.evaluate("node => { node.value = 32; node.dispatchEvent(new Event('input')); }")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('.th-canvas')].at(-1).data[1].x[1] < -0.99"
+    )
+    assert turns.locator(".th-canvas").evaluate(tip) == pytest.approx(-1)
+    expect(page.get_by_text("frame: None")).to_be_visible()
+    slider.evaluate("node => node.dispatchEvent(new Event('change'))")
+    expect(page.get_by_text("frame: 32")).to_be_visible()
+    set_seed(page)
+    expect(page.get_by_text("seed drawn: 1")).to_be_visible()
+    page.wait_for_timeout(300)
+    assert turns.locator(".th-canvas").evaluate(tip) == pytest.approx(-1)
+
+
+def test_the_table_shows_the_numbers(page: Page, components_server: str) -> None:
+    grid = open_components(page, components_server)
+    grid.get_by_role("button", name="Table").click()
+    grid.get_by_label("Matrix").select_option("pattern, head 5")
+    row = grid.locator("table tbody tr").nth(9)
+    expect(row.locator("th")).to_have_text(TOKENS[9])
+    value = make_pattern(0, 12)[5, 9, 3]
+    expect(row.locator("td").nth(3)).to_have_text(
+        f"{value:.3f}" if value >= 5e-4 else re.compile("e")
+    )
+
+
+def test_a_long_table_says_what_it_hides(page: Page, components_server: str) -> None:
+    grid = open_components(page, components_server, "?tokens=70")
+    grid.get_by_role("button", name="Table").click()
+    note = "Shown: the first 64 of 70 rows and 48 of 70 columns."
+    expect(grid.locator(".th-note")).to_contain_text(note)
+
+
+# --- Downloads --------------------------------------------------------------------------------
+
+
+def save(page: Page, grid: Locator, label: str, folder: Path) -> Path:
+    """Use the menu as a reader does, and return the file."""
+    grid.locator("summary").click()
+    with page.expect_download() as started:
+        grid.get_by_role("button", name=label).click()
+    path = folder / started.value.suggested_filename
+    started.value.save_as(path)
+    return path
+
+
+SETTINGS = {"text": "the cat saw the 12 <b> & dog 猫", "seed": 0, "figure": "pattern"}
+
+
+def test_npz_holds_the_exact_arrays(page: Page, components_server: str, tmp_path: Path) -> None:
+    path = save(page, open_components(page, components_server), "NumPy", tmp_path)
+    with np.load(path) as file:
+        assert file["pattern"].dtype == np.float32
+        np.testing.assert_array_equal(file["pattern"], make_pattern(0, 12))
+        assert json.loads(file["settings.json"]) == SETTINGS
+
+
+def test_csv_holds_the_exact_numbers(page: Page, components_server: str, tmp_path: Path) -> None:
+    path = save(page, open_components(page, components_server), "CSV", tmp_path)
+    first, rest = path.read_text(encoding="utf-8").split("\n", 1)
+    assert json.loads(first.removeprefix("# ")) == SETTINGS
+    rows = list(csv.DictReader(io.StringIO(rest)))
+    back = np.full((HEADS, 12, 12), -1, np.float32)
+    for row in rows:
+        back[int(row["head"]), int(row["query"]), int(row["key"])] = np.float32(row["value"])
+    np.testing.assert_array_equal(back, make_pattern(0, 12))
+
+
+def test_png_carries_its_settings(page: Page, components_server: str, tmp_path: Path) -> None:
+    path = save(page, open_components(page, components_server), "PNG", tmp_path)
+    data, chunks, at = path.read_bytes(), {}, 8
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    while at < len(data):
+        (length,) = struct.unpack(">I", data[at : at + 4])
+        kind, content = data[at + 4 : at + 8], data[at + 8 : at + 8 + length]
+        (checksum,) = struct.unpack(">I", data[at + 8 + length : at + 12 + length])
+        assert checksum == zlib.crc32(kind + content)
+        chunks[kind] = content
+        at += 12 + length
+    assert chunks[b"iTXt"].startswith(b"settings\0\0\0\0\0")
+    assert json.loads(chunks[b"iTXt"][13:]) == SETTINGS
+    assert struct.unpack(">II", chunks[b"IHDR"][:8])[0] > 600
+
+
+def test_svg_carries_its_settings(page: Page, components_server: str, tmp_path: Path) -> None:
+    from xml.etree import ElementTree
+
+    path = save(page, open_components(page, components_server), "SVG", tmp_path)
+    tree = ElementTree.parse(path).getroot()
+    metadata = tree.find("{http://www.w3.org/2000/svg}metadata")
+    assert metadata is not None
+    assert json.loads(metadata.text or "") == SETTINGS
+    assert "head 5" in path.read_text(encoding="utf-8")
+
+
+def test_html_works_alone(
+    page: Page, new_page: Callable[..., Page], components_server: str, tmp_path: Path
+) -> None:
+    path = save(page, open_components(page, components_server), "HTML", tmp_path)
+    alone = new_page(offline=True)
+    alone.goto(path.as_uri())
+    plot = alone.locator("#plot")
+    expect(plot.locator(".heatmaplayer image")).to_have_count(1)
+    assert json.loads(alone.locator("#settings").text_content() or "") == SETTINGS
+    drawn = plot.evaluate("node => Array.from(node.calcdata[0][0].z.at(-1))")
+    row = np.array(drawn, dtype=np.float64)
+    expected = make_pattern(0, 12)[-1, -1]
+    assert all(np.isclose(row, value, rtol=0, atol=1e-9).any() for value in expected)
+
+
+# --- When things go wrong, and who cannot see --------------------------------------------------
+
+
+@pytest.mark.parametrize("blocked", ["**/plotly.min.js", "**/plot.js*"])
+def test_a_blocked_script_is_said_and_can_be_retried(
+    page: Page, components_server: str, blocked: str, watch: object
+) -> None:
+    def block(route: Route) -> None:
+        route.abort()
+
+    page.route(blocked, block)
+    page.goto(components_server)
+    note = page.locator(".th-missing").first
+    expect(note).to_contain_text("its script did not load", timeout=WAIT)
+    page.unroute(blocked)
+    note.get_by_role("button", name="Try again").click()
+    expect(page.locator(".th-plot[data-drawn]").first).to_be_visible(timeout=WAIT)
+    # The browser itself reports the blocked request; nothing else may be reported.
+    complaints = watch.complaints  # type: ignore[attr-defined]
+    assert all("ERR_FAILED" in text for text in complaints)
+    complaints.clear()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_severe(
+    new_page: Callable[..., Page], components_server: str, scheme: str
+) -> None:
+    page = new_page(color_scheme=scheme)
+    grid = open_components(page, components_server)
+    grid.get_by_role("button", name="Table").click()
+    assert severe_findings(page) == []
+
+
+def test_a_phone_gets_fewer_tiles_across(
+    new_page: Callable[..., Page], components_server: str
+) -> None:
+    page = new_page(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    grid = open_components(page, components_server)
+    assert tile(grid, 2)["x"] == 0
+    width = page.evaluate("document.documentElement.scrollWidth")
+    assert width <= 390
