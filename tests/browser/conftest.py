@@ -65,7 +65,8 @@ class Watch:
         context.route("**/*", self._gate)
 
     def _hear(self, message: ConsoleMessage) -> None:
-        if message.type == "error":
+        # On a deep link Streamlit's own script first asks for its health beside the page.
+        if message.type == "error" and "/_stcore/" not in message.location["url"]:
             self.complaints.append(message.text)
 
     def _gate(self, route: object, request: object) -> None:

@@ -108,18 +108,24 @@ def test_zoom_is_kept_when_a_slider_moves(page: Page, components_server: str) ->
     set_seed(page)
     expect(page.get_by_text("seed drawn: 1")).to_be_visible()
     expect(grid.locator(".th-canvas")).to_have_count(1)
+    for seed in (2, 3):
+        set_seed(page)
+        expect(page.get_by_text(f"seed drawn: {seed}")).to_be_visible()
     page.wait_for_timeout(500)
-    assert view_of(grid) == zoomed
+    # Plotly rounds a range to whole pixels; a tenth of a cell is less than two.
+    kept = view_of(grid)
+    assert kept["x"] == pytest.approx(zoomed["x"], abs=0.1)
+    assert kept["y"] == pytest.approx(zoomed["y"], abs=0.1)
 
 
 def test_a_click_comes_back_as_a_cell(page: Page, components_server: str) -> None:
     grid = open_components(page, components_server)
     corner = tile(grid, 3)
-    click_cell(page, grid, corner["x"] + 2, corner["y"] + 7)
-    picked = "picked: Cell(figure='pattern', head=3, row=7, column=2)"
+    click_cell(page, grid, corner["x"] + 1, corner["y"] + 9)
+    picked = "picked: Cell(figure='pattern', head=3, row=9, column=1)"
     expect(page.get_by_text(picked)).to_be_visible()
-    value = make_pattern(0, 12)[3, 7, 2]
-    expect(grid.locator(".th-live")).to_have_text(f"head 3 · & → cat: {value:.3f}")
+    value = make_pattern(0, 12)[3, 9, 1]
+    expect(grid.locator(".th-live")).to_have_text(f"head 3 · 猫 → the: {value:.3f}")
 
 
 def test_arrow_keys_move_the_cell_and_escape_clears(page: Page, components_server: str) -> None:
@@ -184,7 +190,7 @@ def test_frames_turn_without_the_server(page: Page, components_server: str) -> N
 def test_the_table_shows_the_numbers(page: Page, components_server: str) -> None:
     grid = open_components(page, components_server)
     grid.get_by_role("button", name="Table").click()
-    grid.get_by_label("Matrix").select_option("pattern, head 5")
+    grid.locator("select").select_option("pattern, head 5")
     row = grid.locator("table tbody tr").nth(9)
     expect(row.locator("th")).to_have_text(TOKENS[9])
     value = make_pattern(0, 12)[5, 9, 3]

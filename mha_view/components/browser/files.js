@@ -144,16 +144,23 @@ ${boot}
 `], { type: "text/html" });
 }
 
-/** Typed arrays as Plotly's own notation for them. */
+/** Typed arrays, and matrices given as rows of them, in Plotly's own notation. */
 function packArrays(name, value) {
-  if (!ArrayBuffer.isView(value)) return value;
-  const bytes = new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
-  let letters = "";
+  const isMatrix = Array.isArray(value) && ArrayBuffer.isView(value[0]);
+  if (!isMatrix && !ArrayBuffer.isView(value)) return value;
+  const rows = isMatrix ? value : [value];
+  const letters = rows.map((row) => latin(new Uint8Array(row.buffer, row.byteOffset, row.byteLength)));
+  const packed = { dtype: NUMPY_TYPES.get(rows[0].constructor).slice(1), bdata: btoa(letters.join("")) };
+  return isMatrix ? { ...packed, shape: `${value.length},${value[0].length}` } : packed;
+}
+
+/** Bytes as a string of one letter each, a piece at a time: a call takes only so many arguments. */
+function latin(bytes) {
+  const pieces = [];
   for (let at = 0; at < bytes.length; at += 8192) {
-    letters += String.fromCharCode(...bytes.subarray(at, at + 8192));
+    pieces.push(String.fromCharCode(...bytes.subarray(at, at + 8192)));
   }
-  const type = NUMPY_TYPES.get(value.constructor).slice(1);
-  return { dtype: type, bdata: btoa(letters) };
+  return pieces.join("");
 }
 
 // Runs in the saved page, after cells.js.
