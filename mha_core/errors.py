@@ -7,10 +7,20 @@ Every text says what was given, what was expected, and what to do.
 
 from __future__ import annotations
 
+from mha_core.sizes_messages import SIZES_MESSAGES
+
 MESSAGES: dict[str, str] = {
     "heads.divide": (
         "d_model = {d_model} cannot be shared equally by {n_heads} heads: d must be divisible "
         "by h. Choose an h that divides {d_model}, or set d_head yourself."
+    ),
+    "model.layers": (
+        "d_mlp = {d_mlp} names no model: expected one number per layer, 0 or more, at least one. "
+        "Use 0 for a layer without an MLP."
+    ),
+    "model.head": (
+        "Layer {layer}, head {head} does not exist: the model has {n_layers} layers of {n_heads} "
+        "heads, counted from 0. Choose one of those."
     ),
     "vocabulary.file": (
         "{file} cannot be read as TOML: {reason}. Expected tables of words; correct the line "
@@ -128,6 +138,7 @@ MESSAGES: dict[str, str] = {
     "trace.one": (
         "A trace records one sentence, but the batch has shape {shape}. Pick one sentence first."
     ),
+    **SIZES_MESSAGES,
 }
 
 

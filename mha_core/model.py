@@ -1,0 +1,336 @@
+"""The toy model: embedding, layers of the same attention as the walk-through, and logits.
+
+Each layer adds attention to the residual stream, and an MLP where the recipe has one:
+
+    x = norm(stream);  stream += attention(x);  stream += mlp(norm(stream))
+    logits = W_u · norm(stream)
+
+Norms are RMSNorm, attention has no biases, embedding and W_u are two matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn.functional import gelu, linear
+
+from mha_core.attention import AttentionSteps, attention, fused_attention, join_heads
+from mha_core.config import AttentionConfig
+from mha_core.errors import ConfigError
+from mha_core.rope import Rope
+from mha_core.tokenizer import Encoding, Tokenizer, load_tokenizer
+from mha_core.trace import AttentionTrace, ModelTrace, Norm, as_sentence
+from mha_core.walk import NORM_EPS, rms_norm
+from mha_core.weights import AttentionWeights
+
+Head = tuple[int, int]  # layer, head
+EditHeads = Callable[[int, Tensor], Tensor]  # layer, [..., head, query, d_value] -> the same
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The sizes of a toy model.
+
+    Args:
+        n_vocabulary: tokens it knows.
+        d_model: features of one token.
+        n_heads: heads of every layer.
+        d_mlp: hidden features of each layer's MLP, 0 for a layer without one; as long as the
+            model has layers.
+        base: RoPE's base.
+
+    Raises:
+        ConfigError: no layer, or a size below 0.
+
+    >>> ModelConfig(n_vocabulary=10, d_model=12, n_heads=3, d_mlp=(0, 8)).attention.d_head
+    4
+    """
+
+    n_vocabulary: int
+    d_model: int = 96
+    n_heads: int = 6
+    d_mlp: tuple[int, ...] = (0, 0, 128)
+    base: float = 10_000.0
+
+    def __post_init__(self) -> None:
+        if not self.d_mlp or min(self.d_mlp) < 0:
+            raise ConfigError("model.layers", d_mlp=self.d_mlp)
+
+    @property
+    def n_layers(self) -> int:
+        """How many layers the model has."""
+        return len(self.d_mlp)
+
+    @property
+    def attention(self) -> AttentionConfig:
+        """The attention of every layer."""
+        return AttentionConfig(self.d_model, self.n_heads, rope=Rope(self.base))
+
+
+@dataclass(frozen=True, eq=False)
+class ModelSteps:
+    """What a model computed for a batch of token numbers.
+
+    Attributes:
+        streams: the residual stream [..., token, feature] before each layer, and after the last.
+        layers: every step of each layer's attention.
+        mlps: what each layer's MLP added [..., token, feature], None where there is none.
+        logits: [..., token, vocabulary].
+    """
+
+    streams: tuple[Tensor, ...]
+    layers: tuple[AttentionSteps, ...]
+    mlps: tuple[Tensor | None, ...]
+    logits: Tensor
+
+    @property
+    def patterns(self) -> tuple[Tensor, ...]:
+        """The pattern [..., head, query, key] of each layer."""
+        return tuple(layer.pattern for layer in self.layers)
+
+
+class Layer(nn.Module):
+    """One layer's parameters: attention, its norm, and an MLP with its norm where wanted."""
+
+    def __init__(self, config: ModelConfig, d_mlp: int, generator: torch.Generator) -> None:
+        super().__init__()
+        d = config.d_model
+        self.norm = nn.Parameter(torch.ones(d))
+        near, far = 0.7 / d**0.5, 0.5 / (d * 2 * config.n_layers) ** 0.5
+        self.w_q, self.w_k, self.w_v = (_draw(generator, near, d, d) for _ in range(3))
+        self.w_o = _draw(generator, far, d, d)
+        self.d_mlp = d_mlp
+        if d_mlp:
+            self.mlp_norm = nn.Parameter(torch.ones(d))
+            self.mlp_in = _draw(generator, 1 / d**0.5, d_mlp, d)
+            self.mlp_in_bias = nn.Parameter(torch.zeros(d_mlp))
+            self.mlp_out = _draw(generator, 0.5 / d_mlp**0.5, d, d_mlp)
+            self.mlp_out_bias = nn.Parameter(torch.zeros(d))
+
+    @property
+    def weights(self) -> AttentionWeights[Tensor]:
+        """The attention's parameters, the model's own tensors."""
+        return AttentionWeights(self.w_q, self.w_k, self.w_v, self.w_o)
+
+    def mlp(self, stream: Tensor) -> Tensor:
+        """What the MLP adds to the stream [..., token, feature]."""
+        x = rms_norm(stream, self.mlp_norm)
+        hidden = gelu(linear(x, self.mlp_in, self.mlp_in_bias))
+        return linear(hidden, self.mlp_out, self.mlp_out_bias)
+
+
+class ToyModel(nn.Module):
+    """A small language model whose attention can be looked through, step by step.
+
+    Args:
+        sizes: its sizes.
+        seed: which random numbers it starts from.
+        tokenizer: what turns text into its token numbers; the toy vocabulary's unless given.
+
+    >>> model = ToyModel(ModelConfig(len(load_tokenizer()), 12, 3, (0, 0)), seed=0)
+    >>> model.trace("The cat sat").tokens
+    ('<bos>', 'The', 'cat', 'sat')
+    """
+
+    def __init__(
+        self, sizes: ModelConfig, seed: int = 0, tokenizer: Tokenizer | None = None
+    ) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(seed)
+        self.sizes = sizes
+        self.tokenizer = load_tokenizer() if tokenizer is None else tokenizer
+        self.metadata: dict[str, str] = {}
+        self.embedding = _draw(generator, 0.12, sizes.n_vocabulary, sizes.d_model)
+        self.layers = nn.ModuleList(Layer(sizes, d_mlp, generator) for d_mlp in sizes.d_mlp)
+        self.norm = nn.Parameter(torch.ones(sizes.d_model))
+        self.unembedding = _draw(
+            generator, 0.5 / sizes.d_model**0.5, sizes.n_vocabulary, sizes.d_model
+        )
+
+    @property
+    def config(self) -> AttentionConfig:
+        """The attention of every layer."""
+        return self.sizes.attention
+
+    @property
+    def n_layers(self) -> int:
+        """How many layers the model has."""
+        return self.sizes.n_layers
+
+    @property
+    def n_heads(self) -> int:
+        """How many heads each layer has."""
+        return self.sizes.n_heads
+
+    def each_layer(self) -> Iterator[Layer]:
+        """The layers, from the first."""
+        for layer in self.layers:
+            yield cast(Layer, layer)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Logits [batch, token, vocabulary] for token numbers [batch, token], the fast way."""
+        stream = self.embedding[ids]
+        config = self.config
+        for layer in self.each_layer():
+            x = rms_norm(stream, layer.norm)
+            stream = stream + fused_attention(x, layer.weights, config)
+            if layer.d_mlp:
+                stream = stream + layer.mlp(stream)
+        return linear(rms_norm(stream, self.norm), self.unembedding)
+
+    def run(
+        self,
+        ids: Tensor,
+        *,
+        keep: Tensor | Sequence[Tensor] | None = None,
+        rope: bool = True,
+        edit_heads: EditHeads | None = None,
+    ) -> ModelSteps:
+        """Compute the model and keep every step, on a batch or a single sentence.
+
+        Args:
+            ids: [..., token], `<bos>` included.
+            keep: bool, True where a query may look, instead of causality; spread to
+                [..., head, query, key], or one such mask per layer.
+            rope: False turns RoPE off.
+            edit_heads: changes a layer's heads before W_o; the rest is computed from the result.
+
+        Returns:
+            Every step; where heads were edited, `heads`, `concat` and `out` are the edited ones.
+        """
+        config = self.config if rope else replace(self.config, rope=None)
+        if keep is not None:
+            config = replace(config, causal=False)
+        stream = self.embedding[ids]
+        streams, layers, mlps = [stream], [], []
+        for index, layer in enumerate(self.each_layer()):
+            here = keep if keep is None or isinstance(keep, Tensor) else keep[index]
+            x = rms_norm(stream, layer.norm)
+            steps = attention(x, layer.weights, config, keep=here)
+            if edit_heads is not None:
+                steps = _with_heads(steps, edit_heads(index, steps.heads), layer.w_o)
+            stream = stream + steps.out
+            added = layer.mlp(stream) if layer.d_mlp else None
+            stream = stream if added is None else stream + added
+            streams.append(stream)
+            layers.append(steps)
+            mlps.append(added)
+        logits = linear(rms_norm(stream, self.norm), self.unembedding)
+        return ModelSteps(tuple(streams), tuple(layers), tuple(mlps), logits)
+
+    def ids_of(self, text: str | Encoding) -> list[int]:
+        """The token numbers of a text, `<bos>` first."""
+        encoding = self.tokenizer.encode(text) if isinstance(text, str) else text
+        return [self.tokenizer.bos.id, *encoding.ids]
+
+    def trace(
+        self,
+        text: str | Encoding,
+        *,
+        keep: NDArray[np.bool_] | None = None,
+        rope: bool = True,
+        heads_off: Collection[Head] = (),
+    ) -> ModelTrace:
+        """Take a text through the model and keep every step.
+
+        Args:
+            text: any text, or its encoding.
+            keep: bool [query, key] instead of causality, `<bos>` counted.
+            rope: False turns RoPE off.
+            heads_off: (layer, head) pairs whose output is set to zero before W_o.
+
+        Returns:
+            Tokens in readable form (`<bos>` first), one trace per layer, logits.
+
+        Raises:
+            ShapeError: `keep` does not fit the tokens.
+            ConfigError: a head in `heads_off` does not exist.
+        """
+        encoding = self.tokenizer.encode(text) if isinstance(text, str) else text
+        mask = None if keep is None else torch.from_numpy(np.ascontiguousarray(keep))
+        ids = torch.tensor(self.ids_of(encoding))
+        with torch.no_grad():
+            steps = self.run(ids, keep=mask, rope=rope, edit_heads=self.switch_off(heads_off))
+        return ModelTrace(
+            tokens=(self.tokenizer.bos.display, *encoding.displays),
+            layers=self._layer_traces(steps, rope=rope, causal=keep is None),
+            logits=as_sentence(steps.logits, 2),
+        )
+
+    def switch_off(self, heads: Collection[Head]) -> EditHeads | None:
+        """An edit that sets these heads to zero, or None when there are none.
+
+        Raises:
+            ConfigError: a layer or head that does not exist.
+        """
+        for layer, head in heads:
+            if not (0 <= layer < self.n_layers and 0 <= head < self.n_heads):
+                raise ConfigError(
+                    "model.head", layer=layer, head=head, n_layers=self.n_layers,
+                    n_heads=self.n_heads,
+                )  # fmt: skip
+        if not heads:
+            return None
+
+        def edit(layer: int, outputs: Tensor) -> Tensor:
+            stay = [float((layer, head) not in heads) for head in range(self.n_heads)]
+            return outputs * outputs.new_tensor(stay)[:, None, None]
+
+        return edit
+
+    def predict(self, text: str | Encoding, n: int = 10) -> list[tuple[str, float]]:
+        """The n most probable next tokens after a text, in readable form, with probabilities.
+
+        >>> model = ToyModel(ModelConfig(len(load_tokenizer()), 12, 3, (0,)), seed=0)
+        >>> len(model.predict("The cat", n=3))
+        3
+        """
+        with torch.no_grad():
+            logits = self(torch.tensor([self.ids_of(text)]))[0, -1]
+        best = logits.softmax(-1).topk(min(n, len(logits)))
+        entries = self.tokenizer.entries
+        return [
+            (entries[number].display, float(p))
+            for number, p in zip(best.indices.tolist(), best.values, strict=True)
+        ]
+
+    def _layer_traces(
+        self, steps: ModelSteps, *, rope: bool, causal: bool
+    ) -> tuple[AttentionTrace, ...]:
+        """The records of all layers of one sentence."""
+        config = replace(self.config, causal=causal, rope=self.config.rope if rope else None)
+        return tuple(
+            AttentionTrace.from_steps(
+                done,
+                stream=as_sentence(stream, 2),
+                weights=layer.weights.convert(lambda value: value.detach()).to_numpy(),
+                config=config,
+                residual=as_sentence(stream + done.out, 2),
+                norm=Norm("rms", layer.norm.detach().numpy(), None, NORM_EPS["rms"]),
+            )
+            for layer, done, stream in zip(
+                self.each_layer(), steps.layers, steps.streams, strict=False
+            )
+        )
+
+
+def _draw(generator: torch.Generator, std: float, *shape: int) -> nn.Parameter:
+    """Normally distributed starting values."""
+    return nn.Parameter(torch.randn(*shape, generator=generator) * std)
+
+
+def _with_heads(steps: AttentionSteps, heads: Tensor, w_o: Tensor) -> AttentionSteps:
+    """The steps of a layer whose heads were changed before W_o."""
+    concat = join_heads(heads)
+    return replace(
+        steps,
+        score_steps=replace(steps.score_steps, heads=heads),
+        concat=concat,
+        out=linear(concat, w_o),
+    )
