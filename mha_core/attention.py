@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
@@ -21,6 +22,7 @@ from mha_core.options import (
     norm_whole,
     share,
     softmax_or_zero,
+    softmax_type,
     turn,
 )
 from mha_core.weights import AttentionWeights
@@ -159,6 +161,7 @@ def scaled_dot_product(
     scale: float | None = None,
     softcap: float | None = None,
     sinks: Tensor | None = None,
+    softmax_dtype: torch.dtype | None = None,
 ) -> ScoreSteps:
     """Let every query look at the keys and collect the values it looked at.
 
@@ -171,6 +174,7 @@ def scaled_dot_product(
         scale: 1 / √d_head unless given.
         softcap: see `AttentionConfig`.
         sinks: [head], see `AttentionWeights`.
+        softmax_dtype: the float type of the softmax; q's own unless given.
 
     Returns:
         Every step, in q's float type.
@@ -181,7 +185,6 @@ def scaled_dot_product(
 
     Source: Vaswani et al. 2017, equation 1, for rows of tokens.
 
-    >>> import torch
     >>> one = torch.ones(1, 2, 4)
     >>> scaled_dot_product(one, one, one, keep=torch.tensor([[True, False], [True, True]])).pattern
     tensor([[[1.0000, 0.0000],
@@ -195,7 +198,7 @@ def scaled_dot_product(
     scores = (q * scale) @ k.mT  # QᵀK/√d_head; the scale goes first, q being the smaller one
     scores = cap(scores, softcap)
     masked = block(scores, keep, bias)
-    pattern = softmax_or_zero(masked, keep, bias, sinks)
+    pattern = softmax_or_zero(masked, keep, bias, sinks, softmax_dtype)
     heads = pattern @ v
 
     return ScoreSteps(scores, pattern, heads, keep, bias, q_rot=q, k_shared=k)
@@ -236,7 +239,6 @@ def attention(
 
     Source: Vaswani et al. 2017, section 3.2.2; RoPE after the split, as Su et al. 2021.
 
-    >>> import torch
     >>> from mha_core.weights import random_weights
     >>> config = AttentionConfig(d_model=6, n_heads=3)
     >>> steps = attention(torch.ones(5, 6), random_weights(config, 0).to_torch(), config)
@@ -260,6 +262,7 @@ def attention(
         scale=config.scale,
         softcap=config.softcap,
         sinks=weights.sinks,
+        softmax_dtype=softmax_type(config),
     )
 
     concat = join_heads(steps.heads)
@@ -317,7 +320,6 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
     Returns:
         [..., head, token, d_head].
 
-    >>> import torch
     >>> split_heads(torch.arange(6.0).view(1, 6), n_heads=2)
     tensor([[[0., 1., 2.]],
     <BLANKLINE>
@@ -335,7 +337,6 @@ def join_heads(heads: Tensor) -> Tensor:
     Returns:
         [..., token, n_heads · d_value].
 
-    >>> import torch
     >>> join_heads(split_heads(torch.arange(6.0).view(1, 6), n_heads=2))
     tensor([[0., 1., 2., 3., 4., 5.]])
     """
@@ -371,7 +372,6 @@ def fused_attention(
 
     Source: torch.nn.functional.scaled_dot_product_attention.
 
-    >>> import torch
     >>> from mha_core.weights import random_weights
     >>> config = AttentionConfig(d_model=6, n_heads=3)
     >>> weights, x = random_weights(config, 0).to_torch(), torch.randn(5, 6)
@@ -399,5 +399,6 @@ def fused_attention(
             scale=config.scale,
             softcap=config.softcap,
             sinks=weights.sinks,
+            softmax_dtype=softmax_type(config),
         ).heads
     return linear(join_heads(heads), weights.w_o, weights.b_o)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from mha_core.errors import ConfigError, ShapeError
 from mha_core.masks import check_reach
 from mha_core.rope import Rope
 
 QkNorm = Literal["head", "whole"]
+SoftmaxType = Literal["float32", "float64"]
 Window = tuple[int | None, int | None]
 
 
@@ -36,6 +37,8 @@ class AttentionConfig:
         qk_norm: RMSNorm of queries and keys before RoPE: of each head on its own, or of the
             whole vector before it is split.
         qk_norm_eps: added to the mean square there.
+        softmax_dtype: "float32" or "float64", the float type of the softmax; None is that of the
+            scores. Models in bfloat16 take float32 here.
 
     Raises:
         ShapeError: sizes do not fit together.
@@ -62,6 +65,7 @@ class AttentionConfig:
     softcap: float | None = None
     qk_norm: QkNorm | None = None
     qk_norm_eps: float = 1e-6
+    softmax_dtype: SoftmaxType | None = None
 
     def __post_init__(self) -> None:
         _check_sizes(self, "d_model", "n_heads")
@@ -112,9 +116,10 @@ def _check_settings(config: AttentionConfig) -> None:
         raise ConfigError("setting.finite", name="scale", value=config.scale)
     if config.softcap is not None and not 0 < config.softcap < math.inf:
         raise ConfigError("setting.positive", name="softcap", value=config.softcap)
-    if config.qk_norm not in (None, "head", "whole"):
-        raise ConfigError(
-            "setting.choice", name="qk_norm", value=config.qk_norm, choices="None, 'head', 'whole'"
-        )
+    for name, choices in (("qk_norm", QkNorm), ("softmax_dtype", SoftmaxType)):
+        value, known = getattr(config, name), (None, *get_args(choices))
+        if value not in known:
+            listed = ", ".join(repr(choice) for choice in known)
+            raise ConfigError("setting.choice", name=name, value=value, choices=listed)
     left, right = config.window
     check_reach(left, right)

@@ -72,19 +72,32 @@ def wall_of(keep: Tensor | None, bias: Tensor | None, dtype: torch.dtype) -> Ten
 
 
 def softmax_or_zero(
-    masked: Tensor, keep: Tensor | None, bias: Tensor | None, sinks: Tensor | None
+    masked: Tensor,
+    keep: Tensor | None,
+    bias: Tensor | None,
+    sinks: Tensor | None,
+    dtype: torch.dtype | None = None,
 ) -> Tensor:
     """Softmax over the keys; a row with nothing to look at becomes zeros.
 
-    A sink takes part in the sum and is then left out.
+    A sink takes part in the sum and is then left out. `dtype` is the float type of the exponents
+    and the sum; the pattern comes back in that of the scores.
     """
     if sinks is not None:
         column = sinks.to(masked)[:, None, None].expand(*masked.shape[:-1], 1)
-        return torch.cat((masked, column), dim=-1).softmax(dim=-1)[..., :-1]
+        with_sink = torch.cat((masked, column), dim=-1)
+        return with_sink.softmax(dim=-1, dtype=dtype)[..., :-1].to(masked.dtype)
     empty = rows_without_keys(masked, keep, bias)
     if empty is None:
-        return masked.softmax(dim=-1)
-    return masked.masked_fill(empty, 0).softmax(dim=-1).masked_fill(empty, 0)
+        return masked.softmax(dim=-1, dtype=dtype).to(masked.dtype)
+    pattern = masked.masked_fill(empty, 0).softmax(dim=-1, dtype=dtype)
+    return pattern.masked_fill(empty, 0).to(masked.dtype)
+
+
+def softmax_type(config: AttentionConfig) -> torch.dtype | None:
+    """Give the softmax's float type as torch names it; None is the scores' own."""
+    name = config.softmax_dtype
+    return None if name is None else {"float32": torch.float32, "float64": torch.float64}[name]
 
 
 def rows_without_keys(masked: Tensor, keep: Tensor | None, bias: Tensor | None) -> Tensor | None:
