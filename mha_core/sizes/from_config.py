@@ -1,0 +1,127 @@
+"""The order of things: check, choose the source, describe, remark."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from mha_core.errors import DataError
+from mha_core.sizes.check import NAMES, check, refuse_uneven, stated
+from mha_core.sizes.closed_form import MAIN_NAMES, closed_form, is_config, require
+from mha_core.sizes.note import Note
+from mha_core.sizes.read import Json
+from mha_core.sizes.report import Sizes
+
+MAX_PARTS = 4
+
+
+def measure_config(config: Json, *, totals: bool, notes: list[Note]) -> Sizes:
+    """Measure a config; see `mha_core.sizes.measure`."""
+    config, found = check(config)
+    notes = [*notes, *found]
+    _require_some(config)
+    notes += _remarks(config)
+    if not totals:
+        refuse_uneven(config)
+        return closed_form(config, notes, version=None)
+    sizes = _with_transformers(config, notes)
+    return replace(sizes, notes=tuple(dict.fromkeys([*sizes.notes, *_null_remarks(config, sizes)])))
+
+
+def _require_some(config: Json) -> None:
+    """An object without a model type and without a size is no config at all."""
+    parts = any(is_config(value) for value in config.values())
+    states = [stated(config, name) is not None for name in ("d_model", "n_heads", "n_layers")]
+    if not config.get("model_type") and not config.get("architectures") and not parts:
+        for meaning, is_stated in zip(("d_model", "n_heads", "n_layers"), states, strict=True):
+            if not is_stated:
+                names = NAMES[meaning]
+                raise DataError("sizes.keys.missing", name=names[0], names=", ".join(names))
+
+
+def _with_transformers(config: Json, notes: list[Note], depth: int = 0) -> Sizes:
+    from mha_core.sizes import build
+    from mha_core.sizes.from_model import sizes_of_built
+
+    if config.get("use_mla") is False:
+        require(config, config)
+        note = Note("sizes.note.not_mla", model_type=config.get("model_type"))
+        return closed_form({**config, "model_type": None}, [*notes, note], build.known_version())
+    built = build.build(config)
+    if built is not None:
+        built.notes = [*notes, *built.notes]
+        return sizes_of_built(built, config)
+    refuse_uneven(config)
+    sizes = closed_form(config, notes, version=build.known_version())
+    return _with_parts(sizes, config, depth)
+
+
+def _with_parts(sizes: Sizes, config: Json, depth: int) -> Sizes:
+    """Describe each nested part of a file whose whole is not known."""
+    entries: dict[str, Sizes] = {}
+    for key, value in config.items():
+        if depth < MAX_PARTS and is_config(value):
+            entries[key] = _part(key, value, depth)  # type: ignore[arg-type]
+    if not entries:
+        return sizes
+    main = next((name for name in MAIN_NAMES if name in entries), None)
+    if main is None or stated(config, "n_heads") is not None:
+        return replace(sizes, entries=entries)
+    top = entries[main]
+    notes = [*sizes.notes, *top.notes]
+    parameters = replace(top.parameters, base=None, total=None, source=None)
+    notes.append(Note("sizes.note.no_total", reason="the whole is not known, only its parts"))
+    return replace(
+        top,
+        model_type=sizes.model_type,
+        parameters=parameters,
+        entries=entries,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _part(key: str, part: Json, depth: int) -> Sizes:
+    """Measure one part by its own type, or as the part of that name in a known composite."""
+    from mha_core.sizes import build
+
+    kind: Any = build.sub_config(part, key)
+    if kind is not None and stated(part, "d_model") is not None:
+        part = {**part, "model_type": kind.model_type}
+    try:
+        sizes = _with_transformers(part, [], depth + 1)
+    except DataError as error:
+        # A part may state its sizes in words of its own; the whole file is still readable.
+        return Sizes(model_type=None, notes=(Note(error.key, **error.values),))
+    return sizes
+
+
+def _remarks(config: Json) -> list[Note]:
+    """Remarks on keys that people ask about though no size depends on them."""
+    notes = []
+    for name in ("rope_scaling", "rope_parameters"):
+        value = config.get(name)
+        if isinstance(value, dict) and value:
+            kind = value.get("rope_type") or value.get("type") or "by layer type"
+            notes.append(Note("sizes.note.rope", name=name, kind=kind))
+    if isinstance(config.get("quantization_config"), dict):
+        notes.append(Note("sizes.note.quantized"))
+    return notes
+
+
+def _null_remarks(config: Json, sizes: Sizes) -> list[Note]:
+    """What a null in the file was read as."""
+    notes = []
+    for name in NAMES["d_head"]:
+        if name in config and config[name] is None and sizes.first.d_head:
+            notes.append(Note("sizes.note.null_head", name=name, d_head=sizes.first.d_head))
+    read = any(note.key == "sizes.note.null_kv" for note in sizes.notes)
+    for name in NAMES["n_kv_heads"]:
+        if name in config and config[name] is None and sizes.first.n_kv_heads and not read:
+            notes.append(
+                Note(
+                    "sizes.note.null_kv",
+                    name=name, n_kv_heads=sizes.first.n_kv_heads,
+                    source="the built model" if sizes.parameters.base else "its closed form",
+                )
+            )  # fmt: skip
+    return notes

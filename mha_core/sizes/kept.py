@@ -1,0 +1,252 @@
+"""Which layers of a built model keep what: windows, latents, shared and missing caches."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mha_core.sizes.build import attribute, value_of
+from mha_core.sizes.cache import CacheLayers
+from mha_core.sizes.modules import AttentionModule
+from mha_core.sizes.note import Note
+from mha_core.sizes.report import Layer
+
+if TYPE_CHECKING:
+    from torch import nn
+
+DECODER = re.compile(r"(^|\.)decoder(\.|$)")
+FULL = {
+    "full_attention",
+    "attention",
+    "global",
+    "full",
+    "hybrid",
+    "moe",
+    "dense",
+    "*",
+    "indexed_attention",
+}
+WINDOWED = {"sliding_attention", "sliding_window_attention", "local", "sliding", "local_attention"}
+CHUNKED = {"chunked_attention"}
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What `cache_of` found.
+
+    Args:
+        groups: alike cached layers; None where nothing is cached or it cannot be known.
+        windows: one per attention layer, tokens; None is unbounded.
+        causal: whether the first layer is causal; None if not known.
+    """
+
+    groups: tuple[CacheLayers, ...] | None
+    windows: list[int | None]
+    causal: bool | None
+
+
+def cache_of(
+    config: Any,
+    root: nn.Module,
+    modules: list[AttentionModule],
+    layers: list[Layer],
+    notes: list[Note],
+) -> Kept:
+    """Work out what a decoder keeps for each token.
+
+    Args:
+        config: the part's configuration object.
+        root: its model.
+        modules: all attention modules, cross-attention included.
+        layers: what was read of those that are not cross-attention, in the same order.
+        notes: gets a line for whatever is special or cannot be known.
+    """
+    own = [module for module in modules if not module.cross]
+    pairs = list(zip(own, layers, strict=True))
+    two_sided = bool(attribute(config, "is_encoder_decoder"))
+    has_cache = _has_cache(config, root)
+    causal = _is_causal(own[0], has_cache and not two_sided) if own else None
+    nothing = Kept(None, [], causal)
+    if two_sided:
+        pairs = [(module, layer) for module, layer in pairs if DECODER.search(module.path)]
+    cached = [pair for pair in pairs if _is_causal(pair[0], has_cache)]
+    if not own:
+        return nothing
+    if not cached:
+        notes.append(Note("sizes.note.two_way"))
+        return nothing
+    if not has_cache:
+        reason = "the model is causal, but its forward takes no cache"
+        notes.append(Note("sizes.note.no_cache", reason=reason))
+        return nothing
+    if attribute(config, "compress_ratios") is not None or any(
+        m.kind == "shared" for m, _ in cached
+    ):
+        reason = "keys and values are compressed over several tokens in some layers"
+        notes.append(Note("sizes.note.no_cache", reason=reason))
+        return nothing
+    return _cache_of_decoder(config, modules, cached, two_sided, causal, notes)
+
+
+def _cache_of_decoder(
+    config: Any,
+    modules: list[AttentionModule],
+    cached: list[tuple[AttentionModule, Layer]],
+    two_sided: bool,
+    causal: bool | None,
+    notes: list[Note],
+) -> Kept:
+    windows = [_window(config, module.layer, notes) for module, _ in cached]
+    if any(window == "unknown" for window in windows):
+        reason = f"layer_types holds a kind not known here ({_unknown_kinds(config)})"
+        notes.append(Note("sizes.note.no_cache", reason=reason))
+        return Kept(None, [], causal)
+    elements = [_elements(module, layer) for module, layer in cached]
+    if None in elements:
+        notes.append(Note("sizes.note.no_cache", reason="the KV heads could not be read"))
+        return Kept(None, [], causal)
+    shared = _shared_layers(config)
+    keeps = [module.layer not in shared for module, _ in cached]
+    if shared:
+        notes.append(Note("sizes.note.shared_cache", count=keeps.count(False)))
+    plain = [window if isinstance(window, int) else None for window in windows]
+    groups = _group(
+        [
+            (module, element, window)
+            for (module, _), element, window, keep in zip(
+                cached, elements, plain, keeps, strict=True
+            )
+            if keep
+        ],
+        config,
+    )
+    _note_cache(config, groups, modules, cached, two_sided, notes)
+    return Kept(groups, plain if not two_sided else [], causal)
+
+
+def _note_cache(
+    config: Any,
+    groups: tuple[CacheLayers, ...],
+    modules: list[AttentionModule],
+    cached: list[tuple[AttentionModule, Layer]],
+    two_sided: bool,
+    notes: list[Note],
+) -> None:
+    total = sum(group.count for group in groups)
+    for group in groups:
+        if group.window is not None:
+            notes.append(
+                Note("sizes.note.window", count=group.count, n_layers=total, window=group.window)
+            )
+    n_layers = value_of(config, "n_layers")
+    if two_sided:
+        first = cached[0][1]
+        rows = (first.n_kv_heads or 0) * ((first.d_head or 0) + (first.d_value or 0))
+        n_cross = sum(module.cross for module in modules)
+        notes.append(Note("sizes.note.two_sides", side="encoder", elements=rows * n_cross))
+    elif isinstance(n_layers, int) and len(cached) < n_layers:
+        others = n_layers - len(cached)
+        crossing = sum(module.cross for module in modules)
+        key = "sizes.note.cross_layers" if crossing else "sizes.note.constant_state"
+        notes.append(Note(key, count=others, n_layers=n_layers))
+    if attribute(config, "index_head_dim") is not None:
+        notes.append(Note("sizes.note.indexer", elements=config.index_head_dim))
+
+
+def _has_cache(config: Any, root: nn.Module) -> bool:
+    """Whether the model's forward takes a cache and its configuration lets it."""
+    names = inspect.signature(root.forward).parameters.keys()
+    if not {"past_key_values", "cache", "layer_past"} & names:
+        return False
+    return attribute(config, "use_cache") is not None
+
+
+def _is_causal(module: AttentionModule, unless_known: bool) -> bool:
+    return unless_known if module.causal is None else module.causal
+
+
+def _elements(module: AttentionModule, layer: Layer) -> int | None:
+    if module.kind == "latent" and module.key is not None:
+        # The latent and the shared rotary key are the rows of the first matrix of the chain.
+        return module.key.chain[0][0]
+    if not layer.n_kv_heads or not layer.d_head or not layer.d_value:
+        return None
+    return layer.n_kv_heads * (layer.d_head + layer.d_value)
+
+
+def _window(config: Any, layer: int | None, notes: list[Note]) -> int | str | None:
+    """Tokens layer number `layer` keeps at most: a number, None for all, or "unknown"."""
+    kinds = _layer_kinds(config)
+    window = _stated_window(config, notes)
+    if kinds and layer is not None and layer < len(kinds):
+        kind = kinds[layer]
+        if kind in WINDOWED:
+            return window
+        if kind in CHUNKED:
+            return int(attribute(config, "attention_chunk_size"))
+        return None if kind in FULL else "unknown"
+    if attribute(config, "attention_chunk_size"):
+        return int(config.attention_chunk_size)
+    return window
+
+
+def _layer_kinds(config: Any) -> list[str] | None:
+    for name in ("layer_types", "layers_block_type", "attention_layers"):
+        kinds = attribute(config, name)
+        if isinstance(kinds, list | tuple) and all(isinstance(kind, str) for kind in kinds):
+            return list(kinds)
+    return None
+
+
+def _unknown_kinds(config: Any) -> str:
+    known = FULL | WINDOWED | CHUNKED
+    return ", ".join(sorted(set(_layer_kinds(config) or []) - known))
+
+
+def _stated_window(config: Any, notes: list[Note]) -> int | None:
+    """The window a configuration states, None where it states none or switches it off."""
+    for name in ("sliding_window", "attention_window_size", "window_size", "sliding_window_size"):
+        value = attribute(config, name)
+        if not isinstance(value, int) or isinstance(value, bool):
+            continue
+        if attribute(config, "use_sliding_window") is False:
+            reason = "use_sliding_window is false"
+        elif value <= 0:
+            reason = "a window keeps at least one token"
+        else:
+            return value
+        notes.append(Note("sizes.note.no_window", name=name, value=value, reason=reason))
+        return None
+    return None
+
+
+def _shared_layers(config: Any) -> set[int]:
+    """Numbers of the last layers that read an earlier layer's keys and values (Gemma 3n)."""
+    count = attribute(config, "num_kv_shared_layers")
+    n_layers = value_of(config, "n_layers")
+    if not isinstance(count, int) or not isinstance(n_layers, int) or count <= 0:
+        return set()
+    return set(range(n_layers - count, n_layers))
+
+
+def _group(
+    kept: list[tuple[AttentionModule, int | None, int | None]], config: Any
+) -> tuple[CacheLayers, ...]:
+    kinds = _layer_kinds(config) or []
+    counts: dict[tuple[int, int | None, str], int] = {}
+    for module, elements, window in kept:
+        if module.kind == "latent":
+            kind = "latent"
+        elif window is None:
+            kind = "full"
+        else:
+            named = kinds[module.layer] if module.layer is not None and kinds else ""
+            kind = "chunk" if named in CHUNKED else "window"
+        key = (elements or 0, window, kind)
+        counts[key] = counts.get(key, 0) + 1
+    return tuple(
+        CacheLayers(count=count, elements=elements, window=window, kind=kind)
+        for (elements, window, kind), count in counts.items()
+    )

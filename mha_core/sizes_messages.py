@@ -1,0 +1,200 @@
+"""The English words of `mha_core.sizes`: refusals and notes, by key."""
+
+from __future__ import annotations
+
+SIZES_MESSAGES: dict[str, str] = {
+    "sizes.file.missing": (
+        "{path}: no such file, or it cannot be read. Give the path of a config.json."
+    ),
+    "sizes.file.large": (
+        "The file has {size} bytes; a config.json has a few thousand, and {limit} are read at "
+        "most. Give the model's config.json, not its weights."
+    ),
+    "sizes.file.empty": "The file is empty. A config.json is a JSON object: {{…}}.",
+    "sizes.file.encoding": (
+        "Byte {place} is not {encoding}. Save the file as UTF-8, or with a byte order mark."
+    ),
+    "sizes.file.html": (
+        "This is a web page (it begins with <), not JSON. Download the raw file instead."
+    ),
+    "sizes.file.lfs": (
+        "This is a Git LFS pointer, not the file it stands for. Fetch the file itself with "
+        "git lfs pull."
+    ),
+    "sizes.file.binary": (
+        "The file holds zero bytes, so it is no text. Give the model's config.json."
+    ),
+    "sizes.json.syntax": (
+        "Not JSON: line {line}, column {column} has {found!r} where a value, a comma or a closing "
+        "bracket was expected. Correct it there."
+    ),
+    "sizes.json.comma": (
+        "Not JSON: a comma before the closing bracket at line {line}, column {column}. Remove it."
+    ),
+    "sizes.json.comment": (
+        "Not JSON: a comment at line {line}, column {column}. JSON has no comments; remove it."
+    ),
+    "sizes.json.truncated": (
+        "Not JSON: the text ends at line {line}, column {column} before its last bracket or "
+        "quotation mark is closed. Copy the whole file."
+    ),
+    "sizes.json.twice": (
+        "The key {name} is there twice with two values. Keep the one that is meant."
+    ),
+    "sizes.json.deep": "The objects are nested too deeply for a config. Give a config.json.",
+    "sizes.json.object": (
+        "The file holds a JSON {kind}; a config is an object with keys: {{…}}. Give the model's "
+        "config.json."
+    ),
+    "sizes.keys.none": (
+        "The object has no keys; expected hidden_size, num_attention_heads and "
+        "num_hidden_layers. Give the model's config.json."
+    ),
+    "sizes.keys.missing": (
+        "{name} is missing (looked for {names}); expected a positive whole number. Add it, or "
+        "give the model's whole config.json."
+    ),
+    "sizes.value.kind": "{name} = {value}: expected a positive whole number. Correct it.",
+    "sizes.value.nan": "{name} is NaN: expected a positive whole number. Correct it.",
+    "sizes.value.whole": "{name} = {value}: expected a whole number. Correct it.",
+    "sizes.value.positive": "{name} = {value}: expected a whole number above zero. Correct it.",
+    "sizes.value.absurd": (
+        "{name} = {value}: expected a whole number of at most {limit}. Correct it."
+    ),
+    "sizes.value.long": (
+        "{name} is a list of {length} entries; expected at most {limit}. Correct it."
+    ),
+    "sizes.value.list": (
+        "{name} is a list, which this kind of model does not have; expected one positive whole "
+        "number. Correct it."
+    ),
+    "sizes.divide": (
+        "{d_name} = {d_model} is not divisible by {h_name} = {n_heads}, and no head_dim is "
+        "given; expected a head count that divides {d_model}, or head_dim. Correct one of them."
+    ),
+    "sizes.share": (
+        "{h_name} = {n_heads} is not divisible by {kv_name} = {n_kv_heads}; expected KV heads "
+        "that the query heads can share equally. Correct one of them."
+    ),
+    "sizes.tokens": "n_tokens = {n_tokens}: expected at least 1 token. Choose 1 or more.",
+    "sizes.dtype": "dtype = {dtype}: expected one of {known}. Choose one of them.",
+    "sizes.budget": (
+        "Building the model without its weights took more than {limit}; totals are left out."
+    ),
+    # What was odd but readable.
+    "sizes.note.encoding": (
+        "The file is {encoding} with a byte order mark; JSON is usually UTF-8 without one."
+    ),
+    "sizes.note.number": "{name} was given as {value}; read as {number}.",
+    "sizes.note.infinite": "{name} is {value}, which is no JSON number; no size depends on it.",
+    "sizes.note.null_head": "{name} is null: d_head is derived, {d_head}.",
+    "sizes.note.null_kv": "{name} is null: {n_kv_heads} KV heads, from {source}.",
+    "sizes.note.rope": "RoPE is set in {name} (kind: {kind}); it turns angles and changes no size.",
+    "sizes.note.renamed": "{old} is an older name; read as {new}.",
+    "sizes.note.inferred": (
+        "No model_type; the keys are those of {model_type}, so it is read as {model_type}."
+    ),
+    "sizes.note.by_class": (
+        "model_type {model_type} is not among the architectures of transformers {version}; the "
+        "class named in architectures, {name}, is, and was used."
+    ),
+    "sizes.note.quantized": (
+        "The weights are stored quantised; parameters are counted, not their bytes on disk."
+    ),
+    # What was assumed or derived, and from where.
+    "sizes.note.defaults": (
+        "Not in the file, taken from the defaults of transformers for {model_type}: {names}."
+    ),
+    "sizes.note.main": "The sizes at the top are those of {name}; every part is under entries.",
+    "sizes.note.shapes_win": (
+        "{name} from the file is {stated}, from the built model {built}; the model's is reported."
+    ),
+    "sizes.note.gate": (
+        "w_q has twice the rows of the queries: it also makes a gate for the output."
+    ),
+    "sizes.note.fused": "q, k and v are one stored matrix {shape} ({name}); shown cut in three.",
+    "sizes.note.latent": (
+        "Low rank: w_q and w_k are chains of two matrices, the first applied first; keys and "
+        "values come from the same chain, so w_v is null. Cached are the latent and the rotary "
+        "key, {elements} numbers a layer."
+    ),
+    "sizes.note.shared": (
+        "One projection makes keys and values; it is shown twice and counted once."
+    ),
+    "sizes.note.keys_are_values": "{count} layers have no w_v: their keys serve as values.",
+    "sizes.note.kinds": "The attention layers differ: {kinds}. At the top: the first kind.",
+    "sizes.note.stages": (
+        "Staged: {depths} layers in {count} stages with their own sizes; n_layers counts the "
+        "stages, and the shapes at the top are the first stage's."
+    ),
+    "sizes.note.other_width": (
+        "The projections read {reads} features, not the {width} of the residual stream."
+    ),
+    "sizes.note.cross_layers": (
+        "{count} of {n_layers} layers are cross-attention; they keep keys and values of the other "
+        "input, not of these tokens."
+    ),
+    "sizes.note.repeated": (
+        "{n_layers} layers share the parameters of {n_built}; parameters are counted once."
+    ),
+    "sizes.note.two_sides": (
+        "Encoder and decoder: the sizes at the top are the {side}'s. Cached for each token are "
+        "the decoder's self-attention layers; its cross-attention keeps {elements} numbers more "
+        "for each source token."
+    ),
+    "sizes.note.extra_bias": (
+        "Beside the projections the layer learns {names}, added to their results; bias says "
+        "whether the projection itself has one."
+    ),
+    "sizes.note.window": "{count} of {n_layers} cached layers keep at most {window} tokens.",
+    "sizes.note.no_window": "{name} = {value} means no window here: {reason}.",
+    "sizes.note.indexer": (
+        "Each layer also keeps the keys of its token selector ({elements} numbers a token), not "
+        "counted in the cache."
+    ),
+    "sizes.note.constant_state": (
+        "{count} of {n_layers} layers mix tokens without attention; they keep a state of fixed "
+        "size, not counted in the cache."
+    ),
+    "sizes.note.shared_cache": (
+        "{count} layers reuse the cache of an earlier layer and keep nothing of their own."
+    ),
+    # What cannot be known.
+    "sizes.note.not_asked": (
+        "Totals were not asked for; what only transformers knows of {model_type} is null."
+    ),
+    "sizes.note.unknown": (
+        "model_type {model_type} is not among the architectures of transformers {version} and "
+        "is none whose closed form is written here: what the file does not state is null "
+        "({names})."
+    ),
+    "sizes.note.closed": "Totals in closed form for {model_type}: {formula}.",
+    "sizes.note.no_total": "total is null: {reason}.",
+    "sizes.note.no_base": "base is null: {reason}.",
+    "sizes.note.no_build": "transformers could not build this {part}: {reason}",
+    "sizes.note.contradiction": (
+        "The file states {name} = {stated}, but transformers' {model_type} reads {built}: its "
+        "totals would be another model's, so shapes and totals are null."
+    ),
+    "sizes.note.no_architecture": (
+        "total is null: the file names no class in architectures, so its head is not known."
+    ),
+    "sizes.note.foreign_class": (
+        "total is null: transformers {version} has no class {name} for {model_type}."
+    ),
+    "sizes.note.no_attention": (
+        "No softmax attention was found in {model_type}: heads, shapes and cache are null."
+    ),
+    "sizes.note.unread": (
+        "The projections of {path} are laid out in a way not known here: shapes are null."
+    ),
+    "sizes.note.no_output": "The output projection of {path} was not found: w_o is null.",
+    "sizes.note.two_way": (
+        "The model reads all its tokens at once and keeps no KV cache: kv_cache is null."
+    ),
+    "sizes.note.no_cache": "kv_cache is null: {reason}.",
+    "sizes.note.not_mla": (
+        "use_mla is false: this is plain attention, which transformers' {model_type} does not "
+        "build; shapes and totals are null."
+    ),
+}
