@@ -36,7 +36,7 @@ def draw_weight(page: Page, head: int, query: int, key: int) -> None:
         rows.append(
             row(
                 words("panel.exp"),
-                f"exp({plain(derived.score)} − ({plain(derived.row_maximum)}))",
+                f"exp({plain(derived.score - derived.row_maximum)})",
                 plain(derived.exponential),
             )
         )

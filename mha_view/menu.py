@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,20 +34,28 @@ def page_file(name: str) -> Path:
     return PAGES / section / f"{name}.py"
 
 
-def build_menu(words: Words) -> dict[str, list[st.Page]]:
-    """The sections of the menu in the reader's language; `url_path` is the page's name."""
-    return {
-        words(f"nav.{section}"): [
-            st.Page(
-                page_file(name),
-                title=words(f"nav.{name}"),
-                url_path=None if name == "overview" else name,
-                default=name == "overview",
-            )
-            for name in names
-        ]
-        for section, names in SECTIONS.items()
-    }
+def list_pages(words: Words) -> list[st.Page]:
+    """All pages, titled in the reader's language; `url_path` is the page's name."""
+    return [
+        st.Page(
+            page_file(name),
+            title=words(f"nav.{name}"),
+            url_path=None if name == "overview" else name,
+            default=name == "overview",
+        )
+        for name in ORDER
+    ]
+
+
+def draw_menu(words: Words, link: Mapping[str, str]) -> None:
+    """The name and the sections as links that carry the scene, also into a new tab."""
+    st.markdown(f"## {words('brand')}")
+    st.caption(words("brand.line"))
+    for section, names in SECTIONS.items():
+        with st.container(key=f"menu_{section}", gap=None):
+            st.caption(words(f"nav.{section}"))
+            for name in names:
+                st.page_link(page_file(name), label=words(f"nav.{name}"), query_params=link)
 
 
 def neighbours(name: str) -> tuple[str | None, str | None]:

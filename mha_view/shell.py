@@ -3,7 +3,8 @@
 import streamlit as st
 
 from mha_view import address, controls, frame, state
-from mha_view.menu import build_menu
+from mha_view.menu import draw_menu, list_pages
+from mha_view.scene import write_link
 from mha_view.words import FOLDER, Words
 
 st.set_page_config(
@@ -13,10 +14,10 @@ st.set_page_config(
 )
 refused = state.open_scene()
 words = Words(state.scene().lang)
-page = st.navigation(build_menu(words), expanded=True)
+page = st.navigation(list_pages(words), position="hidden")
 st.html(FOLDER / "style.css")
-st.html(f"<style>:root {{ --brand: '{words('brand')}' }}</style>")
 with st.sidebar:
+    draw_menu(words, write_link(state.scene()))
     controls.draw_reader(words)
 for parameter in refused:
     st.warning(words("link.refused", parameter=parameter))

@@ -32,13 +32,12 @@ INK: dict[str, tuple[str, str]] = {
 }
 # Okabe and Ito 2008, told apart by colour-blind readers; a head always carries its number too.
 HEADS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B8860B", "#56B4E9", "#7F6FC4", "#8C564B")
-# Signed values: Brewer's PuOr, turned so that positive is purple, centred on zero.
-SIGNED = [
-    [0.0, "#b35806"], [0.15, "#e08214"], [0.3, "#fdb863"], [0.42, "#fee0b6"], [0.5, "#f7f7f7"],
-    [0.58, "#d8daeb"], [0.7, "#b2abd2"], [0.85, "#8073ac"], [1.0, "#542788"],
-]  # fmt: skip
-# Weights from 0 to 1: cividis (Nuñez et al. 2018).
-SEQUENTIAL = "Cividis"
+# Signed values, centred on zero: orange below, purple above, the page's own grey in the middle.
+# By day Brewer's PuOr, turned; by night its tints on dark, so that zero stays quiet.
+SIGNED_LIGHT = ("#b35806", "#e08214", "#fdb863", "#fee0b6", "#f7f7f7", "#d8daeb", "#b2abd2",
+                "#8073ac", "#542788")  # fmt: skip
+SIGNED_DARK = ("#ffc27d", "#e0903c", "#a8682a", "#61462c", "#2a2f35", "#443e63", "#6f63a8",
+               "#9c8fd6", "#cfc6ff")  # fmt: skip
 
 
 def head_colour(head: int) -> str:
@@ -54,3 +53,9 @@ def is_dark() -> bool:
 def ink(role: str) -> str:
     """A role's colour in the reader's theme, as hex."""
     return INK[role][is_dark()]
+
+
+def signed_ramp() -> list[list[float | str]]:
+    """The colours of signed numbers in the reader's theme, as a Plotly colour scale."""
+    colours = SIGNED_DARK if is_dark() else SIGNED_LIGHT
+    return [[place / (len(colours) - 1), colour] for place, colour in enumerate(colours)]

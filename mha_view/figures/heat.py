@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mha_view.scene import ColourScale
 from mha_view.show import Figure
-from mha_view.theme import SIGNED
+from mha_view.theme import signed_ramp
 
 Array = NDArray[np.floating]
 
@@ -72,7 +72,7 @@ def signed_axis(values: Sequence[Array], title: str) -> Figure:
     """A colour axis for signed numbers: centred on zero, wide enough for all of `values`."""
     finite = [float(np.nanmax(np.abs(v[np.isfinite(v)]), initial=0.0)) for v in values]
     reach = max(finite, default=0.0) or 1.0
-    return {"cmin": -reach, "cmax": reach, "colorscale": SIGNED, "colorbar": colour_bar(title)}
+    return {"cmin": -reach, "cmax": reach, "colorscale": signed_ramp(), "colorbar": colour_bar(title)}
 
 
 def colour_bar(title: str) -> Figure:
@@ -104,6 +104,13 @@ def labels_axis(labels: Sequence[str], starts: Sequence[int], title: str) -> Fig
         "zeroline": False,
         "ticks": "",
     }
+
+
+def _narrow(across: int, titles: Sequence[str]) -> int:
+    """Tiles side by side on a phone: one where titles are long, else two or three."""
+    if max(map(len, titles), default=0) > 14:
+        return 1
+    return across if across <= 3 else 2
 
 
 def matrix(
@@ -208,7 +215,7 @@ def tiles(
                     "heads": list(range(len(values))),
                     "tile": {
                         "columns": across,
-                        "narrow": across if across <= 3 else 2,
+                        "narrow": _narrow(across, titles),
                         "gap": max(1, round(0.1 * values.shape[-1])),
                         "titles": [
                             square + title
