@@ -15,7 +15,7 @@ from mha_core.checks import check_inputs, check_scores
 from mha_core.config import AttentionConfig
 from mha_core.fused import attend_fused
 from mha_core.options import (
-    block,
+    block_in_place,
     cap,
     mask_for,
     norm_heads,
@@ -32,31 +32,38 @@ from mha_core.weights import AttentionWeights
 class ScoreSteps:
     """From queries, keys and values to the heads' outputs. [..., head, query, key] unless said.
 
-    `raw` and `masked` are worked out when first read: they are as large as the pattern and
-    seldom looked at.
+    `raw`, `scores` and `masked` are worked out when first read: each is as large as the pattern,
+    and making room for it costs more than computing it again.
 
     Args:
-        scores: Qᵀ K times the scale, capped.
         pattern: after softmax; rows sum to 1, to less with sinks, to 0 with nothing to look at.
         heads: [..., head, query, d_value].
-        keep: the mask, True where a query may look, or None.
-        bias: what was added to the scores, or None.
         q_rot: [..., head, query, d_head], what the scores come from.
         k_shared: [..., head, key, d_head], the key head each query head reads.
+        scale: what Qᵀ K is multiplied by.
+        softcap: see `AttentionConfig`.
+        keep: the mask, True where a query may look, or None.
+        bias: what was added to the scores, or None.
     """
 
-    scores: Tensor
     pattern: Tensor
     heads: Tensor
-    keep: Tensor | None
-    bias: Tensor | None
     q_rot: Tensor
     k_shared: Tensor
+    scale: float
+    softcap: float | None
+    keep: Tensor | None
+    bias: Tensor | None
 
     @cached_property
     def raw(self) -> Tensor:
         """Qᵀ K, before the scale."""
         return self.make_raw()
+
+    @cached_property
+    def scores(self) -> Tensor:
+        """Qᵀ K times the scale, capped."""
+        return self.make_scores()
 
     @cached_property
     def masked(self) -> Tensor:
@@ -67,9 +74,13 @@ class ScoreSteps:
         """Work `raw` out without keeping it."""
         return self.q_rot @ self.k_shared.mT
 
+    def make_scores(self) -> Tensor:
+        """Work `scores` out without keeping them."""
+        return score(self.q_rot, self.k_shared, self.scale, self.softcap)
+
     def make_masked(self) -> Tensor:
         """Work `masked` out without keeping it."""
-        return block(self.scores, self.keep, self.bias)
+        return block_in_place(self.make_scores(), self.keep, self.bias)
 
 
 class Projected(NamedTuple):
@@ -195,13 +206,32 @@ def scaled_dot_product(
     scale = d_head**-0.5 if scale is None else scale
     k, v = share(k, n_heads), share(v, n_heads)
 
-    scores = (q * scale) @ k.mT  # QᵀK/√d_head; the scale goes first, q being the smaller one
-    scores = cap(scores, softcap)
-    masked = block(scores, keep, bias)
+    scores = score(q, k, scale, softcap)
+    masked = block_in_place(scores, keep, bias)
     pattern = softmax_or_zero(masked, keep, bias, sinks, softmax_dtype)
     heads = pattern @ v
 
-    return ScoreSteps(scores, pattern, heads, keep, bias, q_rot=q, k_shared=k)
+    return ScoreSteps(pattern, heads, q, k, scale, softcap, keep, bias)
+
+
+def score(q: Tensor, k: Tensor, scale: float, softcap: float | None = None) -> Tensor:
+    """Hold every query against every key: Qᵀ K / √d_head, capped if the layer caps.
+
+    The scale goes on q, the smallest of the three.
+
+    Args:
+        q: [..., head, query, d_head].
+        k: [..., head, key, d_head].
+        scale: 1 / √d_head, usually.
+        softcap: see `AttentionConfig`.
+
+    Returns:
+        [..., head, query, key].
+
+    >>> score(torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0]]), scale=0.5)
+    tensor([[1.5000, 2.0000]])
+    """
+    return cap((q * scale) @ k.mT, softcap)
 
 
 def attention(

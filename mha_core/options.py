@@ -57,10 +57,10 @@ def cap(scores: Tensor, softcap: float | None) -> Tensor:
     return scores if softcap is None else softcap * torch.tanh(scores / softcap)
 
 
-def block(scores: Tensor, keep: Tensor | None, bias: Tensor | None) -> Tensor:
-    """Add the bias, and -∞ where a query may not look."""
+def block_in_place(scores: Tensor, keep: Tensor | None, bias: Tensor | None) -> Tensor:
+    """Add the bias, and -∞ where a query may not look; the scores are overwritten."""
     wall = wall_of(keep, bias, scores.dtype)
-    return scores if wall is None else scores + wall
+    return scores if wall is None else scores.add_(wall)
 
 
 def wall_of(keep: Tensor | None, bias: Tensor | None, dtype: torch.dtype) -> Tensor | None:

@@ -206,7 +206,7 @@ class AttentionTrace:
     raw: Array = step("QᵀK", "head query key", article="query key")
     scores: Array = step("QᵀK/√d_head", "head query key", article="query key")
     masked: Array = step("QᵀK/√d_head + mask", "head query key", article="query key")
-    pattern: Array = step("softmax", "head query key", article="query key")
+    pattern: Array = step("A_k", "head query key", article="query key")
     heads: Array = step("head_k", "head token d_value", article="d_value token")
     concat: Array = step("Concat", "token concat_feature", article="concat_feature token")
     out: Array = step("O", "token feature", article="feature token")
@@ -287,12 +287,13 @@ class AttentionTrace:
         ready = {
             name: as_sentence(getattr(steps, name), len(vars(cls)[name].axes))
             for name in cls.names()
-            if name not in ("stream", "raw", "masked", "residual")
+            if name not in ("stream", "raw", "scores", "masked", "residual")
         }
         shape = ready["pattern"].shape
         chain = steps.score_steps
         later: Any = {
             "raw": Later(shape, lambda: as_sentence(chain.make_raw(), 3)),
+            "scores": Later(shape, lambda: as_sentence(chain.make_scores(), 3)),
             "masked": Later(shape, lambda: as_sentence(chain.make_masked(), 3)),
         }
         if steps.keep is None:
