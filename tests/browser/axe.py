@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
@@ -13,7 +15,13 @@ def severe_findings(page: Page) -> list[str]:
     results = Axe().run(page).response
     return [
         f"{finding['id']} ({finding['impact']}): {finding['help']}: "
-        + "; ".join(str(node["html"])[:160] for node in finding["nodes"][:3])
+        + "; ".join(_describe(node) for node in finding["nodes"][:3])
         for finding in results["violations"]
         if finding["impact"] in SEVERE
     ]
+
+
+def _describe(node: dict[str, Any]) -> str:
+    """What an element is, and what axe measured there."""
+    measured = [check["data"] for check in node["any"] if check.get("data")]
+    return f"{str(node['html'])[:160]} {measured}"
