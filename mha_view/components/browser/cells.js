@@ -95,6 +95,7 @@ function matricesOf(trace, index, meta, grid) {
     const start = flat ? corner.top * stride + corner.left : place * height * breadth;
     return {
       figure: meta.figure, head, trace: index, height, breadth, ...corner,
+      above: grid?.cell ? grid.rowGap - 1 : 0,
       rows: meta.rows, columns: meta.columns, hover: meta.hover,
       xaxis: trace.xaxis ?? "x", yaxis: trace.yaxis ?? "y",
       x: axisPlaces(trace.x, trace.x0, trace.dx), y: axisPlaces(trace.y, trace.y0, trace.dy),
@@ -165,10 +166,16 @@ export function outline(matrix, cell, pixelsPerUnit) {
   return [...around(matrix.x, column, pixelsPerUnit.x), ...around(matrix.y, row, pixelsPerUnit.y)];
 }
 
-/** The outline of the whole matrix, half a cell outside it. */
+/** The outline of the whole matrix, a tile's title included. */
 export function frame(matrix) {
-  const span = (place, start, count) => [place(start) - 1, place(start + count - 1) + 1];
-  return [...span(matrix.x, matrix.left, matrix.breadth), ...span(matrix.y, matrix.top, matrix.height)];
+  const span = (place, start, count) => {
+    const half = (place(1) - place(0)) / 2 || 0.5;
+    return [place(start) - half, place(start + count - 1) + half];
+  };
+  return [
+    ...span(matrix.x, matrix.left, matrix.breadth),
+    ...span(matrix.y, matrix.top - matrix.above, matrix.height + matrix.above),
+  ];
 }
 
 /** What a cell says: "head 3 · it looks at cat: 0.884". */

@@ -2,6 +2,7 @@
 
 import { arrange, cellAt, describe, frame, matrixOf, moved, outline, tileCorner } from "./cells.js";
 import { element, plain } from "./dom.js";
+import { page } from "./files.js";
 import { addFrames } from "./frames.js";
 import { loadPlotly, loadStyle } from "./load.js";
 import { unpack } from "./packet.js";
@@ -237,6 +238,59 @@ class PlotView {
     this.root.prepend(this.missing);
   }
 
+  /** An address of the figure as it is on the screen, "png" or "svg". */
+  picture(format) {
+    const size = { format, width: this.built.width, height: this.built.layout.height };
+    return this.plotly.toImage(this.opaque(), { ...size, scale: format === "png" ? 2 : 1 });
+  }
+
+  savedPage(settings, title) {
+    const { alt, words, addresses } = this.header;
+    const figure = this.opaque();
+    const matrices = this.portable();
+    return page({ figure, matrices, settings, title, alt, words, plotly: addresses.plotly });
+  }
+
+  /** The figure on the page's own colour, with the ranges and letters that are shown. */
+  opaque() {
+    const { data, layout, theme } = this.built;
+    const shown = this.canvas._fullLayout;
+    const axes = Object.fromEntries(
+      Object.keys(layout).filter((name) => /^[xy]axis\d*$/.test(name)).map((name) =>
+        [name, { ...layout[name], autorange: false, range: [...shown[name].range] }]));
+    const font = { family: theme.font, color: theme.text, size: shown.font.size };
+    const shapes = [...layout.shapes, ...this.marks()];
+    return { data, layout: { ...layout, ...axes, shapes, font, paper_bgcolor: theme.paper } };
+  }
+
+  /** The matrices as plain values, each with its own numbers. */
+  portable() {
+    const shared = this.header.figure.layout?.meta ?? {};
+    return this.matrices.map(({ valueAt, x, y, ...matrix }) => ({
+      ...matrix,
+      rows: matrix.rows ?? shared.rows,
+      columns: matrix.columns ?? shared.columns,
+      hover: matrix.hover ?? shared.hover,
+      values: Float32Array.from({ length: matrix.height * matrix.breadth }, (_, place) =>
+        valueAt(Math.floor(place / matrix.breadth), place % matrix.breadth)),
+    }));
+  }
+
+  /** What the table shows where nothing can be picked: one sheet a trace, a row a point. */
+  sheets() {
+    return this.built.data.flatMap((trace, index) => {
+      const columns = ["x", "y", "z"].filter((name) => trace[name]?.length && !trace[name][0]?.length);
+      if (!columns.length) return [];
+      const length = Math.max(...columns.map((name) => trace[name].length));
+      return [{
+        title: trace.name ?? String(index),
+        rows: Array.from({ length }, (_, row) => String(trace.text?.[row] ?? row)),
+        columns,
+        at: (row, column) => trace[columns[column]][row],
+      }];
+    });
+  }
+
   remove() {
     clearTimeout(this.sending);
     this.resizer.disconnect();
@@ -258,7 +312,7 @@ function placeTiles(layout, { cells, titles, grid }, height, labels, theme, room
   layout.uirevision = `${layout.uirevision} ${cells.wide} ${cells.high}`;
   const bare = { showgrid: false, zeroline: false, showticklabels: false, ticks: "" };
   // Left-aligned square cells: what the grid does not fill stays empty at the right.
-  layout.xaxis = { ...bare, range: [-0.5, room / cell - 0.5], ...layout.xaxis };
+  layout.xaxis = { ...bare, range: [-0.5, Math.max(cells.wide, room / cell) - 0.5], ...layout.xaxis };
   layout.yaxis = {
     ...bare, scaleanchor: "x", constrain: "domain", constraintoward: "top",
     range: [cells.high - 0.5, -0.5], ...layout.yaxis,

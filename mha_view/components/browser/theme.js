@@ -36,18 +36,19 @@ export function resolveColours(value, theme) {
 /** A Plotly template: whatever the figure sets itself comes before it. */
 export function template(theme) {
   const quiet = mix(theme.text, theme.paper, 0.72);
+  const letter = Math.max(12, Math.round(theme.size * 0.78));
   const axis = {
     gridcolor: theme.line, linecolor: theme.line, zerolinecolor: theme.line, zerolinewidth: 1,
-    ticks: "", automargin: true, tickfont: { color: quiet }, title: { font: { color: quiet } },
+    ticks: "", automargin: true, tickfont: { color: quiet }, title: { font: { color: quiet, size: letter } },
   };
   const colorbar = {
     outlinewidth: 0, thickness: 10, ticklen: 3, tickcolor: theme.line,
-    tickfont: { color: quiet }, title: { font: { color: quiet } },
+    tickfont: { color: quiet }, title: { font: { color: quiet, size: letter } },
   };
   return {
     data: { heatmap: [{ colorbar }], scatter: [{ line: { width: 2 } }] },
     layout: {
-      font: { family: theme.font, size: Math.max(12, Math.round(theme.size * 0.78)), color: theme.text },
+      font: { family: theme.font, size: letter, color: theme.text },
       paper_bgcolor: "rgba(0,0,0,0)",
       plot_bgcolor: "rgba(0,0,0,0)",
       margin: { l: 48, r: 16, t: 24, b: 40 },

@@ -2,7 +2,7 @@
 
 import { fill, formatNumber } from "./cells.js";
 import { element } from "./dom.js";
-import { csv, npz, page, png, save, svg } from "./files.js";
+import { csv, npz, png, save, svg } from "./files.js";
 
 const MOST_ROWS = 64;
 const MOST_COLUMNS = 48;
@@ -65,39 +65,9 @@ async function saveAs(view, format) {
   const name = `${given.name}.${format}`;
   if (format === "csv") return save(csv({ ...given, settings }), name);
   if (format === "npz") return save(npz({ ...given, settings }), name);
-  if (format === "html") {
-    const page_ = { figure: opaque(view), matrices: portable(view), settings, title: given.name };
-    const { alt, words, addresses } = header;
-    return save(await page({ ...page_, alt, words, plotly: addresses.plotly }), name);
-  }
-  const { width, layout } = view.built;
-  const size = { format, width, height: layout.height, scale: format === "png" ? 2 : 1 };
-  const address = await view.plotly.toImage(opaque(view), size);
+  if (format === "html") return save(await view.savedPage(settings, given.name), name);
+  const address = await view.picture(format);
   return save(format === "png" ? png(address, settings) : svg(address, settings), name);
-}
-
-/** The figure as it is on the screen, on the page's own colour. */
-function opaque(view) {
-  const { data, layout, theme } = view.built;
-  const shown = view.canvas._fullLayout;
-  const axes = Object.fromEntries(Object.keys(layout).filter((name) => /^[xy]axis\d*$/.test(name))
-    .map((name) => [name, { ...layout[name], autorange: false, range: [...shown[name].range] }]));
-  const font = { family: theme.font, color: theme.text, size: shown.font.size };
-  const shapes = [...layout.shapes, ...view.marks()];
-  return { data, layout: { ...layout, ...axes, shapes, font, paper_bgcolor: theme.paper } };
-}
-
-/** The matrices without their functions, each with its own numbers. */
-function portable(view) {
-  const shared = view.header.figure.layout?.meta ?? {};
-  return view.matrices.map(({ valueAt, x, y, ...matrix }) => ({
-    ...matrix,
-    rows: matrix.rows ?? shared.rows,
-    columns: matrix.columns ?? shared.columns,
-    hover: matrix.hover ?? shared.hover,
-    values: Float32Array.from({ length: matrix.height * matrix.breadth }, (_, place) =>
-      valueAt(Math.floor(place / matrix.breadth), place % matrix.breadth)),
-  }));
 }
 
 // --- The table -----------------------------------------------------------------------------
@@ -116,7 +86,7 @@ function toggleTable(view, button) {
 
 function fillTable(view) {
   const matrices = view.matrices.map((matrix) => matrixSheet(view, matrix));
-  const sheets = matrices.length ? matrices : traceSheets(view);
+  const sheets = matrices.length ? matrices : view.sheets();
   const picked = view.matrices.findIndex((matrix) =>
     view.picked && matrix.figure === view.picked.figure && matrix.head === view.picked.head);
   const chosen = Math.min(view.sheet ?? Math.max(picked, 0), sheets.length - 1);
@@ -128,7 +98,7 @@ function fillTable(view) {
 
 function matrixSheet(view, matrix) {
   const { words, figure } = view.header;
-  const labels = figure.layout?.meta ?? {};
+  const labels = figure?.layout?.meta ?? {};
   const list = (own, shared, count) =>
     Array.from({ length: count }, (_, index) => (own ?? shared)?.[index] ?? String(index));
   return {
@@ -138,21 +108,6 @@ function matrixSheet(view, matrix) {
     at: matrix.valueAt,
     picked: view.picked?.figure === matrix.figure && view.picked?.head === matrix.head ? view.picked : null,
   };
-}
-
-/** Curves and bars: one sheet a trace, a row a point. */
-function traceSheets(view) {
-  return view.built.data.flatMap((trace, index) => {
-    const columns = ["x", "y", "z"].filter((name) => trace[name]?.length && !trace[name][0]?.length);
-    if (!columns.length) return [];
-    const length = Math.max(...columns.map((name) => trace[name].length));
-    return [{
-      title: trace.name ?? String(index),
-      rows: Array.from({ length }, (_, row) => String(trace.text?.[row] ?? row)),
-      columns,
-      at: (row, column) => trace[columns[column]][row],
-    }];
-  });
 }
 
 function chooser(view, sheets, chosen) {

@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from mha_view.components.links import links
 from mha_view.components.plot import Cell, frame_position, plot
 from mha_view.words import catalogue
 from tests.browser.apps.patterns import HEADS, TOKENS, make_pattern
 
 WORDS = {
-    key.removeprefix("plot."): text
+    key.split(".", 1)[1]: text
     for key, text in catalogue("en").items()
-    if key.startswith("plot.")
+    if key.startswith(("plot.", "links."))
 }
 
 st.set_page_config(layout="wide", page_icon="🔬")
@@ -116,3 +117,22 @@ turns = {
 }
 plot(turns, key="turns", alt="A circle.", words=WORDS, height=300, frames_label="position")
 st.write(f"frame: {frame_position('turns')}")
+
+st.subheader("Links")
+for layout in ("arcs", "columns"):
+    links(
+        tokens,
+        pattern[:2],
+        heads=[0, 1],
+        colours=["#0072B2", "#D55E00"],
+        key=f"links_{layout}",
+        alt="What twelve tokens look at.",
+        words=WORDS,
+        layout=layout,
+        export={
+            "name": f"links_{layout}",
+            "arrays": {"pattern": pattern[:2]},
+            "axes": {"pattern": ("head", "query", "key")},
+            "settings": {"seed": seed},
+        },
+    )

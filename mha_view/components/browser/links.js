@@ -1,0 +1,333 @@
+// Attention as lines between tokens. Everything a reader does here stays in the browser.
+
+import { fill, formatNumber } from "./cells.js";
+import { element } from "./dom.js";
+import { loadStyle } from "./load.js";
+import { arcsPath, chooseLines, columnsPath, lineStyle } from "./lines.js";
+import { unpack } from "./packet.js";
+import { readTheme } from "./theme.js";
+import { addToolbar } from "./toolbar.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+const TOP_CHOICES = [1, 2, 3, 5, 0]; // 0: as many as there are
+const views = new WeakMap();
+
+export async function render(component) {
+  const parent = component.parentElement;
+  const view = views.get(parent) ?? new LinksView(parent);
+  views.set(parent, view);
+  view.update(component);
+  return () => {
+    view.remove();
+    views.delete(parent);
+  };
+}
+
+class LinksView {
+  constructor(parent) {
+    loadStyle("plot.css");
+    loadStyle("links.css");
+    this.root = element("figure", "th-plot th-links");
+    this.controls = element("div", "th-controls");
+    this.scroller = element("div", "th-stage");
+    this.note = element("figcaption", "th-note");
+    this.live = element("div", "th-live");
+    this.live.setAttribute("aria-live", "polite");
+    this.root.append(this.controls, this.scroller, this.note, this.live);
+    parent.append(this.root);
+    this.hidden = new Set();
+    this.matrices = [];
+    this.resizer = new ResizeObserver(() => this.drawLines());
+    this.resizer.observe(this.root);
+    document.fonts?.addEventListener("loadingdone", this.onFonts = () => this.drawLines());
+  }
+
+  update(component) {
+    if (component.data !== this.packet) {
+      this.packet = component.data;
+      const header = unpack(component.data);
+      const isNewText = header.tokens.join("\0") !== this.header?.tokens.join("\0");
+      if (isNewText || header.query !== this.header?.query) this.locked = header.query;
+      this.header = header;
+      this.threshold ??= header.threshold;
+      this.top ??= 0;
+    }
+    this.matrices = this.header.heads.map((head, place) => this.matrix(head, place));
+    this.root.dataset.figure = this.header.export?.name ?? "";
+    this.root.dataset.layout = this.header.layout;
+    this.drawControls();
+    this.drawTokens();
+    addToolbar(this);
+    this.redrawTable?.();
+    this.drawLines();
+    this.root.dataset.drawn = Number(this.root.dataset.drawn ?? 0) + 1;
+  }
+
+  matrix(head, place) {
+    const { tokens, weights } = this.header;
+    const size = tokens.length;
+    return {
+      figure: this.header.words.links ?? "", head, height: size, breadth: size, rows: tokens, columns: tokens,
+      valueAt: (row, column) => weights.values[(place * size + row) * size + column],
+    };
+  }
+
+  get shownHeads() {
+    return this.header.heads.map((_, place) => place).filter((place) => !this.hidden.has(this.header.heads[place]));
+  }
+
+  /** The token whose links alone are drawn: the one pointed at, else the one tapped. */
+  get isolated() {
+    return this.pointed ?? this.locked ?? null;
+  }
+
+  // --- Controls ----------------------------------------------------------------------------
+
+  drawControls() {
+    const { heads, colours, words } = this.header;
+    const chips = heads.map((head, place) => {
+      const chip = element("button", "th-chip", String(head));
+      chip.style.setProperty("--head", colours[place]);
+      chip.setAttribute("aria-pressed", String(!this.hidden.has(head)));
+      chip.setAttribute("aria-label", fill(words.head ?? "{head}", { head }));
+      chip.addEventListener("click", () => {
+        if (!this.hidden.delete(head)) this.hidden.add(head);
+        chip.setAttribute("aria-pressed", String(!this.hidden.has(head)));
+        this.drawLines();
+      });
+      return chip;
+    });
+    const focused = this.controls.contains(document.activeElement);
+    if (focused && this.controls.childElementCount === chips.length + 2) return;
+    this.controls.replaceChildren(...chips, this.thresholdControl(words), this.topControl(words));
+  }
+
+  thresholdControl(words) {
+    const label = element("label", "", words.threshold ?? "");
+    const range = element("input", "");
+    const reading = element("output", "", this.threshold.toFixed(2));
+    Object.assign(range, { type: "range", min: 0, max: 0.5, step: 0.01, value: this.threshold });
+    range.addEventListener("input", () => {
+      this.threshold = Number(range.value);
+      reading.textContent = this.threshold.toFixed(2);
+      this.drawLines();
+    });
+    label.append(range, reading);
+    return label;
+  }
+
+  topControl(words) {
+    const label = element("label", "", words.top ?? "");
+    const select = element("select", "");
+    select.append(...TOP_CHOICES.map((count) =>
+      new Option(count || (words.top_all ?? "∞"), count, false, count === this.top)));
+    select.addEventListener("change", () => {
+      this.top = Number(select.value);
+      this.drawLines();
+    });
+    label.append(select);
+    return label;
+  }
+
+  // --- Tokens ------------------------------------------------------------------------------
+
+  drawTokens() {
+    const { tokens, layout, words, alt } = this.header;
+    const stamp = `${layout}\0${tokens.join("\0")}`;
+    this.scroller.setAttribute("role", "group");
+    this.scroller.setAttribute("aria-label", `${alt} ${words.links_keys ?? ""}`);
+    if (stamp === this.stamp) return;
+    this.stamp = stamp;
+    this.pointed = null;
+    const stage = element("div", `th-${layout}`);
+    this.svg = document.createElementNS(SVG, "svg");
+    this.svg.setAttribute("aria-hidden", "true");
+    this.queries = tokens.map((token, place) => this.tokenButton(token, place));
+    const row = element("div", "th-tokens");
+    row.append(...this.queries);
+    stage.append(this.svg, row);
+    this.keys = this.queries;
+    if (layout === "columns") {
+      const column = element("div", "th-tokens th-keys");
+      column.setAttribute("aria-hidden", "true");
+      this.keys = tokens.map((token) => element("span", "th-token", token));
+      this.keys.forEach((made) => made.append(element("small", "")));
+      column.append(...this.keys);
+      stage.append(column);
+    }
+    this.scroller.replaceChildren(stage);
+    this.stage = stage;
+  }
+
+  tokenButton(token, place) {
+    const button = element("button", "th-token", token);
+    button.append(element("small", ""));
+    button.tabIndex = place === (this.locked ?? 0) ? 0 : -1;
+    button.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && this.point(place));
+    button.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && this.point(null));
+    button.addEventListener("focus", () => button.matches(":focus-visible") && this.point(place));
+    button.addEventListener("blur", () => this.point(null));
+    button.addEventListener("click", () => {
+      this.locked = this.locked === place ? null : place;
+      this.drawLines();
+    });
+    button.addEventListener("keydown", (event) => this.press(event, place));
+    return button;
+  }
+
+  press(event, place) {
+    if (event.shiftKey || event.ctrlKey || event.altKey || event.metaKey) return;
+    const last = this.queries.length - 1;
+    const [back, forward] = this.header.layout === "arcs" ? ["ArrowLeft", "ArrowRight"] : ["ArrowUp", "ArrowDown"];
+    const next = { [back]: place - 1, [forward]: place + 1, Home: 0, End: last }[event.key];
+    if (event.key === "Escape") {
+      this.locked = this.pointed = null;
+      this.drawLines();
+    } else if (next >= 0 && next <= last) {
+      this.queries[place].tabIndex = -1;
+      this.queries[next].tabIndex = 0;
+      this.queries[next].focus();
+    } else if (next === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  point(place) {
+    this.pointed = place;
+    this.drawLines();
+    if (place !== null) this.live.textContent = this.say(place);
+  }
+
+  /** "it looks at: head 5 cat 0.884, mat 0.105". */
+  say(query) {
+    const { tokens, heads, words } = this.header;
+    const lines = this.choose().lines.filter((line) => line.query === query);
+    const parts = this.shownHeads.map((place) => {
+      const keys = lines.filter((line) => line.place === place)
+        .map((line) => `${tokens[line.key]} ${formatNumber(line.weight, words)}`);
+      return keys.length ? `${fill(words.head ?? "{head}", { head: heads[place] })}: ${keys.join(", ")}` : "";
+    });
+    return fill(words.looks ?? "{token}: {keys}", { token: tokens[query], keys: parts.filter(Boolean).join("; ") });
+  }
+
+  // --- Lines -------------------------------------------------------------------------------
+
+  choose() {
+    const { weights, tokens, most_lines: most } = this.header;
+    const { threshold, top } = this;
+    return chooseLines(weights.values, tokens.length, { places: this.shownHeads, threshold, top, most });
+  }
+
+  drawLines() {
+    if (!this.header || !this.stage?.isConnected) return;
+    const { lines, total } = this.choose();
+    const { isolated } = this;
+    const arcs = this.header.layout === "arcs";
+    const path = arcs ? arcsPath(this.queries, lines) : columnsPath(this.stage, this.queries, this.keys);
+    this.stage.style.setProperty("--lines-height", `${path.height ?? 0}px`);
+    this.svg.setAttribute("width", this.stage.scrollWidth);
+    this.svg.setAttribute("height", path.height ?? this.stage.clientHeight);
+    const drawn = lines.map((line) => {
+      const made = document.createElementNS(SVG, "path");
+      made.setAttribute("d", path.of(line, this.shownHeads.indexOf(line.place), this.shownHeads.length));
+      const isDim = isolated !== null && line.query !== isolated;
+      const style = lineStyle(line, this.header.colours[line.place], isDim, isolated !== null);
+      for (const [name, value] of Object.entries(style)) made.setAttribute(name, value);
+      return made;
+    });
+    this.svg.replaceChildren(...drawn);
+    this.markTokens(lines);
+    this.state(lines, total);
+  }
+
+  markTokens(lines) {
+    const { isolated } = this;
+    const own = lines.filter((line) => line.query === isolated);
+    this.queries.forEach((button, place) => {
+      button.classList.toggle("th-isolated", place === isolated);
+      button.setAttribute("aria-pressed", String(place === this.locked));
+    });
+    this.keys.forEach((token, place) => {
+      const reached = own.filter((line) => line.key === place);
+      token.classList.toggle("th-reached", reached.length > 0);
+      token.lastChild.replaceChildren(...reached.slice(0, 3).map((line) => {
+        const number = element("b", "", line.weight.toFixed(2).replace(/^0/, ""));
+        number.style.setProperty("--head", this.header.colours[line.place]);
+        return number;
+      }));
+    });
+  }
+
+  /** What is drawn and what is not, in words. */
+  state(lines, total) {
+    const { words, tokens, all_tokens: all } = this.header;
+    const parts = { drawn: lines.length, total, threshold: this.threshold.toFixed(2), tokens: tokens.length, all };
+    const said = [fill(words.drawn ?? "", parts)];
+    if (all > tokens.length) said.push(fill(words.cut ?? "", parts));
+    if (lines.isCut) said.push(fill(words.most ?? "", parts));
+    this.note.textContent = said.join(" ");
+  }
+
+  // --- What the toolbar asks for -----------------------------------------------------------
+
+  sheets() {
+    return [];
+  }
+
+  /** The lines and the tokens as one drawing. */
+  drawing() {
+    const theme = readTheme(this.root);
+    const box = this.stage.getBoundingClientRect();
+    const [width, height] = [this.stage.scrollWidth, this.stage.scrollHeight];
+    const whole = document.createElementNS(SVG, "svg");
+    const set = (node, values) => {
+      Object.entries(values).forEach(([name, value]) => node.setAttribute(name, value));
+      return node;
+    };
+    set(whole, { xmlns: SVG, width, height, viewBox: `0 0 ${width} ${height}` });
+    whole.append(set(document.createElementNS(SVG, "rect"), { width, height, fill: theme.paper }));
+    whole.append(...this.svg.cloneNode(true).childNodes);
+    for (const token of new Set([...this.queries, ...this.keys])) {
+      const place = token.getBoundingClientRect();
+      const style = getComputedStyle(token);
+      const label = document.createElementNS(SVG, "text");
+      label.textContent = token.firstChild.data;
+      whole.append(set(label, {
+        x: place.left - box.left + place.width / 2, y: place.top - box.top + parseFloat(style.fontSize) * 1.35,
+        "text-anchor": "middle", fill: theme.text, "font-family": style.fontFamily,
+        "font-size": style.fontSize, "font-weight": style.fontWeight,
+      }));
+    }
+    return { source: new XMLSerializer().serializeToString(whole), width, height };
+  }
+
+  async picture(format) {
+    const { source, width, height } = this.drawing();
+    const address = `data:image/svg+xml,${encodeURIComponent(source)}`;
+    if (format === "svg") return address;
+    const image = new Image();
+    image.src = address;
+    await image.decode();
+    const canvas = Object.assign(document.createElement("canvas"), { width: 2 * width, height: 2 * height });
+    canvas.getContext("2d").drawImage(image, 0, 0, 2 * width, 2 * height);
+    return canvas.toDataURL("image/png");
+  }
+
+  savedPage(settings, title) {
+    const { alt } = this.header;
+    const escape = (value) => value.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/"/g, "&quot;");
+    const { source } = this.drawing();
+    return new Blob([`<!doctype html>
+<html lang="${escape(document.documentElement.lang || "en")}">
+<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escape(title)}</title>
+<script type="application/json" id="settings">${JSON.stringify(settings).replace(/</g, "\\u003c")}</script>
+<div role="img" aria-label="${escape(alt)}">${source}</div><p>${escape(this.note.textContent)}</p></html>
+`], { type: "text/html" });
+  }
+
+  remove() {
+    this.resizer.disconnect();
+    document.fonts?.removeEventListener("loadingdone", this.onFonts);
+    this.root.remove();
+  }
+}
