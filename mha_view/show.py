@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from mha_view.scene import Picked, write_link
 from mha_view.words import Words
 
 if TYPE_CHECKING:
+    from mha_core.trace import AttentionTrace
     from mha_view.components.plot import Cell
 
 Figure = dict[str, Any]
@@ -107,3 +108,39 @@ def _keep_pick(picture: Picture, cell: Cell | None) -> None:
         down, across = np.unravel_index(int(block.argmax()), block.shape)
         row, column = row + int(down), column + int(across)
     state.change(picked=Picked(cell.figure, cell.head, row, column))
+
+
+def show_links(
+    words: Words, trace: AttentionTrace, labels: Sequence[str], head: int, query: int
+) -> None:
+    """Draw one head's looks as lines between the tokens; others can be added in the browser.
+
+    Args:
+        words: the reader's words.
+        trace: the layer.
+        labels: a label a token.
+        head: the head drawn at first.
+        query: the token isolated at first.
+    """
+    from mha_view.components.links import links
+    from mha_view.theme import head_colour
+
+    pattern = np.where(trace.keep, trace.pattern, np.nan)
+    heads = range(len(pattern))
+    now = state.scene()
+    links(
+        labels,
+        pattern,
+        heads=heads,
+        colours=[head_colour(number) for number in heads],
+        key="links",
+        alt=words("alt.links", head=head, query=labels[query]),
+        words=words.group("plot") | words.group("links"),
+        shown_heads=[head],
+        query=query,
+        export={
+            "name": "links",
+            "arrays": {"pattern": trace.pattern},
+            "settings": {**write_link(now), "text": now.text},
+        },
+    )

@@ -24,6 +24,7 @@ def links(
     alt: str,
     words: Mapping[str, str],
     layout: Literal["arcs", "columns"] = "arcs",
+    shown_heads: Sequence[int] | None = None,
     query: int | None = None,
     threshold: float = 0.06,
     export: Mapping[str, Any] | None = None,
@@ -46,6 +47,7 @@ def links(
         alt: what a reader who cannot see it is told.
         words: the texts under "plot." and "links.", by the rest of their key.
         layout: "arcs" or "columns".
+        shown_heads: which of `heads` are drawn at first; all if None.
         query: the token that is isolated at first.
         threshold: the least weight that is drawn at first.
         export: as in `plot`.
@@ -68,6 +70,7 @@ def links(
         "weights": np.ascontiguousarray(weights[:, shown, shown]),
         "heads": list(heads),
         "colours": list(colours),
+        "shown_heads": None if shown_heads is None else list(shown_heads),
         "layout": layout,
         "query": query if query is not None and query < MOST_TOKENS else None,
         "threshold": threshold,

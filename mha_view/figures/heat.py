@@ -72,7 +72,12 @@ def signed_axis(values: Sequence[Array], title: str) -> Figure:
     """A colour axis for signed numbers: centred on zero, wide enough for all of `values`."""
     finite = [float(np.nanmax(np.abs(v[np.isfinite(v)]), initial=0.0)) for v in values]
     reach = max(finite, default=0.0) or 1.0
-    return {"cmin": -reach, "cmax": reach, "colorscale": signed_ramp(), "colorbar": colour_bar(title)}
+    return {
+        "cmin": -reach,
+        "cmax": reach,
+        "colorscale": signed_ramp(),
+        "colorbar": colour_bar(title),
+    }
 
 
 def colour_bar(title: str) -> Figure:

@@ -10,7 +10,7 @@ from mha_view.figures.walk import chain, head_patterns
 from mha_view.page import open_page
 from mha_view.panel import literal
 from mha_view.pick import pick_cell
-from mha_view.show import show
+from mha_view.show import show, show_links
 
 page = open_page("attention")
 words, trace, labels = page.words, page.trace, page.labels
@@ -27,6 +27,10 @@ with left.container(border=True):
 with right.container(border=True):
     pick_cell(page, "pattern", (head, query, key), labels, labels)
     derivations.draw_weight(page, head, query, key)
+
+with st.container(border=True):
+    st.markdown(f"##### {words('attention.links', head=head)}")
+    show_links(words, trace, labels, head, query)
 
 st.subheader(words("attention.chain", head=page.head))
 show(chain(trace, page.head, labels, words), words)

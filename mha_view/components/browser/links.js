@@ -48,7 +48,11 @@ class LinksView {
       const header = unpack(component.data);
       const isNewText = header.tokens.join("\0") !== this.header?.tokens.join("\0");
       if (isNewText || header.query !== this.header?.query) this.locked = header.query;
-      this.header = header;
+      const first = header.shown_heads ?? header.heads;
+      if (first.join() !== this.header?.shown_heads?.join()) {
+        this.hidden = new Set(header.heads.filter((head) => !first.includes(head)));
+      }
+      this.header = { ...header, shown_heads: first };
       this.threshold ??= header.threshold;
       this.top ??= 0;
     }
