@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import math
+from typing import Literal
+
+import streamlit as st
+
 from mha_core.derivation import (
     Projection,
     derive_head_output,
     derive_output,
     derive_projection,
+    derive_rotation,
     derive_weight,
 )
+from mha_core.rope import pair_frequencies
 from mha_view.page import Page
 from mha_view.panel import draw, literal, number, plain, row, sum_rows, table
+
+# A wide head has more pairs than a table needs; the fastest come first.
+MOST_PAIRS = 16
 
 
 def feature_names(page: Page, n: int) -> list[str]:
@@ -95,6 +105,51 @@ def draw_projection(page: Page, projection: Projection, feature: int, token: int
         ),
         [table(rows, words("panel.projection.caption", projection=projection))],
     )
+
+
+def draw_split(page: Page, head: int, feature: int, token: int) -> None:
+    """A cell of Q_k: which row of Q it is, and the sum behind it."""
+    d_head = page.config.d_head
+    place = head * d_head + feature
+    value = number(float(page.trace.q[head, token, feature]))
+    rows = [
+        row(page.words("panel.split.row"), f"{head} × {d_head} + {feature}", str(place)),
+        row(f"Q_{head}[{feature}, {token}]", f"Q[{place}, {token}]", value, kind="total"),
+    ]
+    draw(
+        page.words(
+            "panel.split.title",
+            head=head,
+            feature=feature,
+            token=literal(page.labels[token]),
+            value=value,
+        ),
+        [table(rows, page.words("panel.split.caption"))],
+    )
+    draw_projection(page, "q", place, token)
+
+
+def draw_rotation(page: Page, which: Literal["q", "k"], head: int, token: int) -> None:
+    """Every pair of one token: the angle, and the two numbers before and after."""
+    words, rope = page.words, page.config.rope
+    if rope is None:
+        return
+    position = token + page.scene.shift
+    lines = []
+    for pair, frequency in enumerate(pair_frequencies(rope, page.config.d_head)[:MOST_PAIRS]):
+        before, after, places = derive_rotation(page.trace, which, head, pair, token)
+        angle = position * float(frequency)
+        lines.append(
+            {
+                words("rotation.pair"): f"{places[0]}, {places[1]}",
+                words("rotation.angle"): f"{position} × {frequency:.4g} = {angle:.3f}",
+                words("rotation.before"): f"{number(before[0])}, {number(before[1])}",
+                "cos, sin": f"{number(math.cos(angle))}, {number(math.sin(angle))}",
+                words("rotation.after"): f"{number(after[0])}, {number(after[1])}",
+            }
+        )
+    st.dataframe(lines, hide_index=True)
+    st.caption(words("rotation.caption"))
 
 
 def draw_head_output(page: Page, head: int, feature: int, query: int) -> None:

@@ -55,8 +55,14 @@ class Picture:
         return arrays[0][head] if arrays[0].ndim == 3 else arrays[0]
 
 
-def show(picture: Picture, words: Words) -> None:
-    """Draw a picture; a cell picked in it goes into the scene."""
+def show(picture: Picture, words: Words, explained: tuple[int, int, int] | None = None) -> None:
+    """Draw a picture; a cell picked in it goes into the scene.
+
+    Args:
+        picture: what to draw.
+        words: the reader's words.
+        explained: head, row and column of the cell that is explained beside it, to be marked.
+    """
     from mha_view.components.plot import plot
 
     now = state.scene()
@@ -67,7 +73,7 @@ def show(picture: Picture, words: Words) -> None:
         height=picture.height,
         alt=picture.alt,
         words=words.group("plot"),
-        selected=_drawn_cell(picture, now.picked),
+        selected=_drawn_cell(picture, explained),
         on_pick=lambda cell: _keep_pick(picture, cell),
         export={
             "name": picture.name,
@@ -82,14 +88,15 @@ def show(picture: Picture, words: Words) -> None:
         st.caption(words("pooled", rows=rows, columns=columns))
 
 
-def _drawn_cell(picture: Picture, picked: Picked | None) -> Cell | None:
-    """The picked cell where it is drawn: in a pooled picture, its block."""
+def _drawn_cell(picture: Picture, explained: tuple[int, int, int] | None) -> Cell | None:
+    """The explained cell where it is drawn: in a pooled picture, its block."""
     from mha_view.components.plot import Cell
 
-    if picked is None or picked.figure != picture.name or not picture.pickable:
+    if explained is None:
         return None
+    head, row, column = explained
     rows, columns = picture.block
-    return Cell(picked.figure, picked.head, picked.row // rows, picked.column // columns)
+    return Cell(picture.name, head, row // rows, column // columns)
 
 
 def _keep_pick(picture: Picture, cell: Cell | None) -> None:

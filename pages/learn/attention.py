@@ -21,11 +21,12 @@ head, query, key = page.picked_in("pattern", trace.pattern.shape[1:], first)
 
 left, right = st.columns([11, 10])
 with left.container(border=True):
-    show(head_patterns(trace, labels, words, scale=page.scene.scale), words)
+    cell = (head, query, key)
+    show(head_patterns(trace, labels, words, scale=page.scene.scale), words, cell)
     controls.draw_scale(words)
     st.caption(page.text("picture"))
 with right.container(border=True):
-    pick_cell(page, "pattern", (head, query, key), labels, labels)
+    pick_cell(page, "pattern", cell, labels, labels)
     derivations.draw_weight(page, head, query, key)
 
 with st.container(border=True):

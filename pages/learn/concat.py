@@ -16,6 +16,11 @@ page.draw_chips("heads", "concat")
 controls.draw_heads(words, config.n_heads)
 stacked = trace["concat"].article_value
 
+picked = page.scene.picked
+in_heads = picked is not None and picked.figure == "heads"
+head, feature, query = page.picked_in("heads", trace["heads"].article_shape)
+_, place, token = page.picked_in("concat", stacked.shape, largest_cell(stacked))
+
 left, right = st.columns([11, 10])
 with left.container(border=True):
     st.markdown(f"##### {words('concat.heads')}")
@@ -28,18 +33,16 @@ with left.container(border=True):
             colours=[head_colour(head) for head in range(config.n_heads)],
         ),
         words,
+        (head, feature, query) if in_heads else None,
     )  # fmt: skip
     st.markdown(f"##### {words('concat.stacked')}")
-    show(feature_matrix(trace["concat"], page.labels, words, bands=config.n_heads), words)
+    matrix = feature_matrix(trace["concat"], page.labels, words, bands=config.n_heads)
+    show(matrix, words, None if in_heads else (0, place, token))
     st.caption(page.text("picture"))
-picked = page.scene.picked
 with right.container(border=True):
-    if picked is not None and picked.figure == "heads":
-        head, feature, query = page.picked_in("heads", trace["heads"].article_shape)
+    if in_heads:
         derivations.draw_head_output(page, head, feature, query)
     else:
-        first = largest_cell(stacked)
-        _, place, token = page.picked_in("concat", stacked.shape, first)
         pick_cell(page, "concat", (0, place, token), features(len(stacked)), page.labels)
         derivations.draw_concat(page, place, token)
         head, feature = divmod(place, config.d_value)

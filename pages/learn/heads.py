@@ -4,7 +4,8 @@ import numpy as np
 import streamlit as st
 
 from mha_core.whatif import as_one_head, split_wrongly
-from mha_view import controls
+from mha_view import controls, derivations
+from mha_view.choose import largest_cell
 from mha_view.figures.walk import feature_matrix, features, tensor_tiles
 from mha_view.page import open_page
 from mha_view.show import show
@@ -22,6 +23,8 @@ frame = {
     "row_title": words("axis.feature_of_head"),
     "column_title": words("axis.token"),
 }
+first = largest_cell(trace["q"].article_value[page.head])
+head, feature, token = page.picked_in("q", trace["q"].article_shape, first)
 
 left, right = st.columns([2, 3])
 with left.container(border=True):
@@ -30,7 +33,9 @@ with left.container(border=True):
 with right.container(border=True):
     st.markdown(f"##### {words('heads.cut', n=config.n_heads)}")
     split = list(trace["q"].article_value)
-    show(tensor_tiles("q", split, titles, words, symbol="Q", colours=colours, **frame), words)
+    tiles = tensor_tiles("q", split, titles, words, symbol="Q", colours=colours, **frame)
+    show(tiles, words, (head, feature, token))
+    derivations.draw_split(page, head, feature, token)
 st.caption(page.text("picture"))
 
 st.subheader(words("heads.wrong"))

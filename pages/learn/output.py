@@ -22,7 +22,7 @@ _, feature, token = page.picked_in("out", out.shape, largest_cell(out))
 left, right = st.columns([11, 10])
 with left.container(border=True):
     st.markdown(f"##### {words('output.out')}")
-    show(feature_matrix(trace["out"], page.labels, words), words)
+    show(feature_matrix(trace["out"], page.labels, words), words, (0, feature, token))
     st.caption(page.text("picture"))
 with right.container(border=True):
     pick_cell(page, "out", (0, feature, token), features(len(out)), page.labels)

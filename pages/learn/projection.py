@@ -21,17 +21,19 @@ picked = page.scene.picked
 figure = picked.figure if picked and picked.figure in results else "q_full"
 rows = features(len(results[figure]))
 
+shape = results[figure].shape
+_, feature, token = page.picked_in(figure, shape, largest_cell(results[figure]))
+
 left, right = st.columns([3, 2])
 with left.container(border=True):
     st.markdown(f"##### {words('projection.results')}")
     for column, name in zip(st.columns(3), results, strict=True):
         with column:
             reach = list(results.values())
-            show(feature_matrix(trace[name], page.labels, words, reach=reach, bar=False), words)
+            drawn = feature_matrix(trace[name], page.labels, words, reach=reach, bar=False)
+            show(drawn, words, (0, feature, token) if name == figure else None)
     st.caption(page.text("picture"))
 with right.container(border=True):
-    shape = results[figure].shape
-    _, feature, token = page.picked_in(figure, shape, largest_cell(results[figure]))
     pick_cell(page, figure, (0, feature, token), rows, page.labels)
     derivations.draw_projection(page, names[list(results).index(figure)], feature, token)
 

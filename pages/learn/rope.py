@@ -5,9 +5,10 @@ import streamlit as st
 
 from mha_core.rope import Rope, half_from_interleaved
 from mha_core.whatif import walk_again
-from mha_view import controls, rope
+from mha_view import controls, derivations, rope
 from mha_view.figures.rope import circles, wavelengths
 from mha_view.page import open_page
+from mha_view.panel import literal
 from mha_view.show import show
 
 page = open_page("rope")
@@ -29,6 +30,9 @@ for column, role, vector in (
         st.markdown(f"##### {words(f'rope.{role}', head=page.head)}")
         show(circles(vector, turned, role=role, position=token + page.scene.shift, **common), words)
 st.caption(page.text("picture"))
+
+with st.expander(words("rotation.title", token=literal(page.labels[token]))):
+    derivations.draw_rotation(page, "q", page.head, token)
 
 near, far = st.columns(2)
 with near.container(border=True):

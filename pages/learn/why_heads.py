@@ -3,7 +3,7 @@
 import streamlit as st
 
 from mha_core.whatif import as_one_head
-from mha_view import why_heads
+from mha_view import derivations, why_heads
 from mha_view.figures.walk import head_patterns
 from mha_view.page import open_page
 from mha_view.show import show
@@ -23,8 +23,13 @@ with left.container(border=True):
     show(head_patterns(one, page.labels, words, scale=scale, titles=titles, name="one"), words)
 with right.container(border=True):
     st.markdown(f"##### {words('why.many', n=config.n_heads, d=config.d_head)}")
-    show(head_patterns(trace, page.labels, words, scale=scale), words)
+    picked = page.scene.picked is not None and page.scene.picked.figure == "pattern"
+    cell = page.picked_in("pattern", trace["pattern"].article_shape)
+    show(head_patterns(trace, page.labels, words, scale=scale), words, cell if picked else None)
 st.caption(page.text("picture"))
+if picked:
+    with st.container(border=True):
+        derivations.draw_weight(page, *cell)
 
 st.subheader(words("why.count"))
 counts = why_heads.draw_counts(page, one)
