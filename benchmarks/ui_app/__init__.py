@@ -1,0 +1,1 @@
+"""One page with twelve attention matrices, drawn either way."""
