@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mha_view.components.mount import mount
+from mha_view.components.plot import prepare_export
 
 MOST_TOKENS = 128
 MOST_LINES = 1200
@@ -40,7 +41,7 @@ def links(
     Args:
         tokens: as they are to be read, in order.
         patterns: [head, query, key], only the heads to draw, weights from 0 to 1; NaN where
-            masked.
+            masked; those of the tokens beyond `MOST_TOKENS` are not needed.
         heads: each pattern's number.
         colours: each pattern's colour.
         key: unique on the page, stable over reruns.
@@ -55,29 +56,29 @@ def links(
     Raises:
         ValueError: if the sizes do not fit together.
     """
-    weights = np.asarray(patterns, dtype=np.float32)
-    expected = (len(heads), len(tokens), len(tokens))
+    # Beyond this nobody can follow a line; the browser says what it shows.
+    n_shown = min(len(tokens), MOST_TOKENS)
+    weights = np.asarray(patterns)[..., :n_shown, :n_shown].astype(np.float32)
+    expected = (len(heads), n_shown, n_shown)
     if weights.shape != expected or len(colours) != len(heads):
         raise ValueError(
             f"patterns have shape {weights.shape} and there are {len(colours)} colours; "
             f"{len(heads)} heads and {len(tokens)} tokens need {expected} and {len(heads)}"
         )
-    # Beyond this nobody can follow a line; the browser says what it shows.
-    shown = slice(None, MOST_TOKENS)
     header = {
-        "tokens": list(tokens)[shown],
+        "tokens": list(tokens)[:n_shown],
         "all_tokens": len(tokens),
-        "weights": np.ascontiguousarray(weights[:, shown, shown]),
+        "weights": weights,
         "heads": list(heads),
         "colours": list(colours),
         "shown_heads": None if shown_heads is None else list(shown_heads),
         "layout": layout,
-        "query": query if query is not None and query < MOST_TOKENS else None,
+        "query": query if query is not None and query < n_shown else None,
         "threshold": threshold,
         "most_lines": MOST_LINES,
         "alt": alt,
         "words": dict(words),
-        "export": export,
+        "export": prepare_export(export, key),
         "toolbar": True,
     }
-    mount("links.js", header, key=key, callbacks={})
+    mount("links.js", header, key=key, callbacks={"wanted": lambda: None})

@@ -11,11 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
+import numpy as np
 import streamlit as st
 
 from mha_view.components.mount import mount
 
 OWN: Final = "own"
+# Numbers beyond this many bytes wait on the server until a reader wants to save them.
+MOST_EXPORT_BYTES = 32_768
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,8 @@ def plot(
     - `z` already tiled, [row, column], with `meta["tile"]` = {"rows", "columns", "n_rows",
       "n_columns", "gap"}.
 
+    `meta["keep"]`, an array of the last two axes or of all, draws as masked what is 0 in it, so
+    that `z` may be the very array that is exported.
     `meta["transform"]` "sqrt" or "log" colours by the root or the logarithm; numbers that are
     read stay the exact ones. NaN is drawn as empty.
 
@@ -91,7 +96,8 @@ def plot(
         selected: the cell to mark. "own" keeps the reader's own pick.
         on_pick: called with a new pick before the script runs again.
         export: `{"name": str, "arrays": {name: array}, "settings": {...}}` and optionally
-            `"axes": {name: (axis word, …)}`: what the table shows and the downloads hold.
+            `"axes": {name: (axis word, …)}`: what the downloads hold. Large arrays travel only
+            when a reader saves them.
         frames_label: the range input's label.
         frame: where the range input stands at first.
         toolbar: whether the table and the downloads are offered.
@@ -118,12 +124,12 @@ def plot(
         "height": height,
         "selected": asdict(marked) if marked else None,
         "turn": turn,
-        "export": export,
+        "export": prepare_export(export, key),
         "frames_label": frames_label,
         "frame": frame,
         "toolbar": toolbar,
     }
-    callbacks = {"picked": pick, "frame": lambda: None}
+    callbacks = {"picked": pick, "frame": _wait, "wanted": _wait}
     mount("plot.js", header, key=key, callbacks=callbacks)
     return marked
 
@@ -132,6 +138,28 @@ def frame_position(key: str) -> int | None:
     """Return where the range input of the figure `key` was last let go, or None."""
     position = st.session_state.get(key, {}).get("frame")
     return position if isinstance(position, int) else None
+
+
+def prepare_export(export: Mapping[str, Any] | None, key: str) -> dict[str, Any] | None:
+    """Return what travels of an export: without its arrays if they are large and not wanted.
+
+    A browser that wants them counts up the component's state "wanted" and gets them once, with
+    that count as "delivery".
+    """
+    if export is None:
+        return None
+    arrays = {name: np.asarray(array) for name, array in export["arrays"].items()}
+    wanted, served = st.session_state.get(key, {}).get("wanted") or 0, f"{key}:served"
+    is_new = wanted != st.session_state.get(served, 0)
+    st.session_state[served] = wanted
+    sent = {**export, "arrays": arrays, "names": list(arrays), "delivery": wanted if is_new else 0}
+    if not is_new and sum(array.nbytes for array in arrays.values()) > MOST_EXPORT_BYTES:
+        del sent["arrays"]
+    return sent
+
+
+def _wait() -> None:
+    """Register a state: Streamlit keeps only those that have a callback."""
 
 
 def _picked(key: str) -> Mapping[str, Any]:

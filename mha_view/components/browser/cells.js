@@ -11,6 +11,7 @@ export function arrange(trace, index, width, letter) {
   const meta = trace.meta ?? {};
   if (!trace.z?.values || trace.z.shape.length < 2) return { trace, matrices: [], layout: {} };
   const grid = tileGrid(trace, meta, width, letter);
+  trace = meta.keep ? { ...trace, z: { shape: trace.z.shape, values: visible(trace, meta) } } : trace;
   const drawn = { ...trace, z: coloured(trace, meta, grid) };
   if (meta.figure === undefined) return { trace: drawn, matrices: [], layout: {} };
   if (!trace.hovertemplate && !trace.hoverinfo) drawn.hoverinfo = "none";
@@ -73,6 +74,13 @@ function coloured(trace, meta, grid) {
     }
   }
   return Array.from({ length: high }, (_, row) => field.subarray(row * wide, (row + 1) * wide));
+}
+
+/** The values with NaN where `meta.keep` says that nothing may be looked at. */
+function visible(trace, { keep }) {
+  if (!keep) return trace.z.values;
+  const size = keep.values.length;
+  return Float32Array.from(trace.z.values, (value, place) => (keep.values[place % size] ? value : NaN));
 }
 
 function transformed(trace, meta) {

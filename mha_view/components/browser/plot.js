@@ -328,7 +328,7 @@ function placeTiles(layout, { cells, titles, grid }, height, labels, theme, room
     if (titles[place]) {
       layout.annotations.push({
         x: left - 0.5, y: top - 0.5, text: titles[place], showarrow: false,
-        xanchor: "left", yanchor: "bottom", align: "left", xshift: -3,
+        xanchor: "left", yanchor: "bottom", align: "left", xshift: 1,
       });
     }
   }

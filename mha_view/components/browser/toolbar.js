@@ -20,9 +20,10 @@ export function addToolbar(view) {
     button.textContent = words[`save_${format}`] ?? format;
     button.hidden = (format === "csv" || format === "npz") && !hasArrays(header);
   }
+  deliver(view);
 }
 
-const hasArrays = ({ export: given }) => Object.keys(given?.arrays ?? {}).length > 0;
+const hasArrays = ({ export: given }) => given?.names?.length > 0;
 
 function build(view) {
   const bar = element("div", "th-bar");
@@ -60,14 +61,30 @@ function build(view) {
 
 async function saveAs(view, format) {
   const { header } = view;
-  const given = { name: "figure", arrays: {}, settings: {}, ...header.export };
+  const given = { name: "figure", settings: {}, ...header.export };
   const settings = { ...given.settings, figure: given.name };
   const name = `${given.name}.${format}`;
-  if (format === "csv") return save(csv({ ...given, settings }), name);
-  if (format === "npz") return save(npz({ ...given, settings }), name);
+  if (format === "csv" || format === "npz") {
+    if (!given.arrays) return ask(view, format);
+    return save((format === "csv" ? csv : npz)({ ...given, settings }), name);
+  }
   if (format === "html") return save(await view.savedPage(settings, given.name), name);
   const address = await view.picture(format);
   return save(format === "png" ? png(address, settings) : svg(address, settings), name);
+}
+
+/** Large arrays wait on the server: asks for them, and saves them when they are here. */
+function ask(view, format) {
+  view.wantedFormat = format;
+  view.component.setStateValue("wanted", Date.now());
+}
+
+function deliver(view) {
+  const { export: given } = view.header;
+  if (!view.wantedFormat || !given?.delivery || view.delivered === given.delivery) return;
+  view.delivered = given.delivery;
+  saveAs(view, view.wantedFormat);
+  view.wantedFormat = null;
 }
 
 // --- The table -----------------------------------------------------------------------------
