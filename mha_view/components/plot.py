@@ -173,6 +173,6 @@ def _cell(picked: Any) -> Cell | None:
     if not isinstance(picked, dict) or not isinstance(picked.get("figure"), str):
         return None
     places: list[Any] = [picked.get(name) for name in ("head", "row", "column")]
-    if not all(isinstance(place, int) and place >= 0 for place in places):
+    if not all(type(place) is int and place >= 0 for place in places):
         return None
     return Cell(picked["figure"], *places)

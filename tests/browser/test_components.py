@@ -230,6 +230,24 @@ def test_npz_holds_the_exact_arrays(page: Page, components_server: str, tmp_path
         assert json.loads(file["settings.json"]) == SETTINGS
 
 
+def test_large_arrays_come_when_they_are_saved(
+    page: Page, components_server: str, tmp_path: Path
+) -> None:
+    sizes: list[int] = []
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda f: sizes.append(len(f))))
+    grid = open_components(page, components_server, "?tokens=70")
+    before = sum(sizes)
+    path = save(page, grid, "NumPy", tmp_path)
+    with np.load(path) as file:
+        np.testing.assert_array_equal(file["pattern"], make_pattern(0, 70))
+    assert sum(sizes) > before
+    # A later run neither sends nor saves them again: a second save is a second request.
+    set_seed(page)
+    expect(page.get_by_text("seed drawn: 1")).to_be_visible()
+    with np.load(save(page, grid, "NumPy", tmp_path)) as file:
+        np.testing.assert_array_equal(file["pattern"], make_pattern(1, 70))
+
+
 def test_csv_holds_the_exact_numbers(page: Page, components_server: str, tmp_path: Path) -> None:
     path = save(page, open_components(page, components_server), "CSV", tmp_path)
     first, rest = path.read_text(encoding="utf-8").split("\n", 1)
@@ -324,3 +342,105 @@ def test_a_phone_gets_fewer_tiles_across(
     assert tile(grid, 2)["x"] == 0
     width = page.evaluate("document.documentElement.scrollWidth")
     assert width <= 390
+
+
+# --- Links --------------------------------------------------------------------------------------
+
+
+def open_links(page: Page, address: str, layout: str = "arcs") -> Locator:
+    """Open the fixture app and return its link view once it is drawn."""
+    open_components(page, address)
+    links = figure(page, f"links_{layout}")
+    links.scroll_into_view_if_needed()
+    expect(links.locator("path").first).to_be_attached()
+    return links
+
+
+def strengths(links: Locator) -> list[float]:
+    """Return how strong each line is drawn."""
+    found: list[float] = links.locator("path").evaluate_all(
+        "lines => lines.map((line) => Number(line.getAttribute('stroke-opacity')))"
+    )
+    return found
+
+
+def links_over(threshold: float, heads: int = 2, query: int | None = None) -> int:
+    """Count the weights of the drawn heads that reach a threshold."""
+    pattern = make_pattern(0, 12)[:heads]
+    return int(((pattern if query is None else pattern[:, query]) >= threshold).sum())
+
+
+@pytest.mark.parametrize("layout", ["arcs", "columns"])
+def test_hover_isolates_a_token(page: Page, components_server: str, layout: str) -> None:
+    links = open_links(page, components_server, layout)
+    assert len(strengths(links)) == links_over(0.06)
+    links.get_by_role("button", name="dog").hover()
+    faint = [strength for strength in strengths(links) if strength == 0.12]
+    assert len(strengths(links)) - len(faint) == links_over(0.06, query=8)
+    page.mouse.move(0, 0)
+    assert 0.12 not in strengths(links)
+
+
+def test_keys_and_tap_isolate_a_token(page: Page, components_server: str) -> None:
+    links = open_links(page, components_server)
+    first = links.get_by_role("button", name="<bos>")
+    first.focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    expect(links.get_by_role("button", name="saw")).to_be_focused()
+    expect(links.locator(".th-live")).to_contain_text("saw looks at: head 0: ")
+    page.keyboard.press("Enter")
+    expect(links.get_by_role("button", name="saw")).to_have_attribute("aria-pressed", "true")
+    links.get_by_role("button", name="saw").blur()
+    faint = [strength for strength in strengths(links) if strength == 0.12]
+    assert len(strengths(links)) - len(faint) == links_over(0.06, query=3)
+
+
+def test_what_is_hidden_is_said(page: Page, components_server: str) -> None:
+    links = open_links(page, components_server)
+    note = links.locator(".th-note")
+    expect(note).to_contain_text(f"Drawn: {links_over(0.06)} of 156 links.")
+    links.get_by_role("slider").evaluate(
+        "node => { node.value = 0.3; node.dispatchEvent(new Event('input')); }"
+    )
+    expect(note).to_contain_text(f"Drawn: {links_over(0.3)} of 156 links.")
+    expect(note).to_contain_text("Weights below 0.30 are not drawn.")
+    links.get_by_role("button", name="head 1", exact=True).click()
+    expect(note).to_contain_text(f"Drawn: {links_over(0.3, heads=1)} of 78 links.")
+    links.locator(".th-controls select").select_option("1")
+    expect(note).to_contain_text(re.compile(r"Drawn: \d+ of 78 links"))
+    assert len(strengths(links)) <= 12
+
+
+def test_a_long_text_is_cut_with_notice(page: Page, components_server: str) -> None:
+    open_components(page, components_server, "?tokens=130")
+    note = figure(page, "links_arcs").locator(".th-note")
+    expect(note).to_contain_text("Only the first 128 of 130 tokens are drawn.")
+
+
+def test_links_are_saved_as_a_drawing(page: Page, components_server: str, tmp_path: Path) -> None:
+    from xml.etree import ElementTree
+
+    links = open_links(page, components_server)
+    path = save(page, links, "SVG", tmp_path)
+    tree = ElementTree.parse(path).getroot()
+    space = "{http://www.w3.org/2000/svg}"
+    assert [text.text for text in tree.iter(f"{space}text")] == TOKENS
+    assert len(list(tree.iter(f"{space}path"))) == links_over(0.06)
+    assert save(page, links, "PNG", tmp_path).read_bytes()[1:4] == b"PNG"
+
+
+def test_nothing_is_asked_twice_and_everything_is_kept(page: Page, components_server: str) -> None:
+    asked: list[str] = []
+    kept: dict[str, str] = {}
+    page.on("request", lambda request: asked.append(request.url))
+    page.on(
+        "response",
+        lambda answer: kept.update({answer.url: answer.headers.get("cache-control", "")}),
+    )
+    open_components(page, components_server)
+    own = [url for url in asked if "/assets/" in url]
+    assert len(own) == len(set(own))
+    assert all("/some/path/assets/" in url for url in own)
+    assert {kept[url] for url in own} == {"public, max-age=31536000, immutable"}
+    assert sum(url.endswith("plotly.min.js") for url in own) == 1

@@ -20,10 +20,10 @@ export function exactNumber(value, isFloat32) {
 export function csv({ arrays, axes = {}, settings }) {
   const named = Object.entries(arrays).map(([name, tensor]) =>
     [name, tensor, axes[name] ?? tensor.shape.map((_, axis) => `axis_${axis}`)]);
-  const words = [...new Set(named.flatMap(([, , own]) => own))];
-  const lines = [`# ${JSON.stringify(settings)}`, ["array", ...words, "value"].join(",")];
+  const axisWords = [...new Set(named.flatMap(([, , own]) => own))];
+  const lines = [`# ${JSON.stringify(settings)}`, ["array", ...axisWords, "value"].join(",")];
   for (const [name, { values, shape }, own] of named) {
-    const columns = words.map((word) => own.indexOf(word));
+    const columns = axisWords.map((word) => own.indexOf(word));
     const isFloat32 = values instanceof Float32Array;
     const place = shape.map(() => 0);
     for (let index = 0; index < values.length; index += 1) {
