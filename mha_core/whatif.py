@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
+from mha_core.attention import scaled_dot_product
 from mha_core.config import AttentionConfig
-from mha_core.rope import Pairing, half_from_interleaved
+from mha_core.rope import Pairing, Rope, half_from_interleaved, rotate
 from mha_core.trace import AttentionTrace
 from mha_core.walk import walk_layer
 from mha_core.weights import AttentionWeights, Floats
@@ -51,6 +53,63 @@ def walk_again(
     )
 
 
+def look_again(
+    trace: AttentionTrace,
+    head: int,
+    *,
+    keep: NDArray[np.bool_] | None = None,
+    scale: float | None = None,
+) -> Array:
+    """One head's pattern [query, key] under another mask or another scale.
+
+    Queries and keys stay, so one head of the layer is computed, not the whole of it.
+    """
+    kv_head = head // trace.config.group
+    q, k, v = (
+        torch.tensor(array[None, place])
+        for array, place in ((trace.q_rot, head), (trace.k_rot, kv_head), (trace.v, kv_head))
+    )
+    steps = scaled_dot_product(
+        q,
+        k,
+        v,
+        keep=torch.tensor(trace.keep if keep is None else keep),
+        scale=trace.config.scale if scale is None else scale,
+        softcap=trace.config.softcap,
+    )
+    pattern: Array = steps.pattern[0].numpy()
+    return pattern
+
+
+def turn(x: Array, rope: Rope, positions: NDArray[np.int64]) -> Array:
+    """Queries or keys [head, token, d_head] turned by their positions."""
+    turned: Array = rotate(torch.tensor(x), rope, torch.tensor(positions)).numpy()
+    return turned
+
+
+def turn_again(
+    trace: AttentionTrace,
+    head: int,
+    rope: Rope,
+    positions: NDArray[np.int64],
+    order: NDArray[np.int64] | None = None,
+) -> Array:
+    """One head's scores [query, key] when queries and keys are turned in another way.
+
+    Args:
+        trace: whose queries and keys.
+        head: which query head.
+        rope: how they are turned.
+        positions: [token].
+        order: [d_head], reorders the features of both before they are turned.
+    """
+    q, k = trace.q[head], trace.k[head // trace.config.group]
+    if order is not None:
+        q, k = q[:, order], k[:, order]
+    scores: Array = turn(q, rope, positions) @ turn(k, rope, positions).T * trace.config.scale
+    return scores
+
+
 def as_one_head(trace: AttentionTrace) -> AttentionTrace:
     """Walk with the same W_q, W_k, W_v, W_o taken as one head of all features.
 
@@ -76,7 +135,8 @@ def as_one_head(trace: AttentionTrace) -> AttentionTrace:
 def _repeat_heads(matrix: Array, config: AttentionConfig) -> Array:
     """Repeat each KV head's rows for every query head that reads it."""
     heads = matrix.reshape(config.n_kv_heads, -1, matrix.shape[-1])
-    return np.repeat(heads, config.group, axis=0).reshape(-1, matrix.shape[-1])
+    repeated: Array = np.repeat(heads, config.group, axis=0).reshape(-1, matrix.shape[-1])
+    return repeated
 
 
 def split_wrongly(full: Array, n_heads: int) -> Array:
@@ -110,29 +170,23 @@ def entropy(pattern: Array) -> Array:
     [0.0, 0.693]
     """
     safe = np.where(pattern > 0, pattern, 1.0)
-    return np.abs(-(pattern * np.log(safe)).sum(axis=-1))
+    nats: Array = np.abs((pattern * np.log(safe)).sum(axis=-1))
+    return nats
 
 
-def permute_pairs(trace: AttentionTrace, pairing: Pairing) -> AttentionWeights[Floats]:
-    """Reorder the rows of W_q and W_k so that the other pairing gives the same scores.
+def pair_order(d_head: int, pairing: Pairing) -> NDArray[np.int64]:
+    """The feature order in which `pairing` gives the scores that the other pairing gave.
 
-    Args:
-        trace: whose parameters.
-        pairing: the pairing that will be used; the parameters were made for the other one.
+    Reordering a head's rows of W_q and W_k in this way is how checkpoints are converted from one
+    pairing to the other.
 
     Source: the conversion of Meta's Llama checkpoints to Hugging Face's.
+
+    >>> pair_order(4, "half").tolist(), pair_order(4, "interleaved").tolist()
+    ([0, 2, 1, 3], [0, 2, 1, 3])
     """
-    config = trace.config
-    order = np.array(half_from_interleaved(config.d_head))
-    if pairing == "interleaved":
-        order = np.argsort(order)
-    changed = {}
-    for name in ("w_q", "w_k", "b_q", "b_k"):
-        rows = getattr(trace.weights, name)
-        if rows is not None:
-            heads = np.asarray(rows).reshape(-1, config.d_head, *np.shape(rows)[1:])
-            changed[name] = np.ascontiguousarray(heads[:, order].reshape(np.shape(rows)))
-    return replace(trace.weights, **changed)
+    order: NDArray[np.int64] = np.array(half_from_interleaved(d_head))
+    return order if pairing == "half" else np.argsort(order)
 
 
 def count_parameters(weights: AttentionWeights[Floats]) -> int:

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from mha_core.rope import Rope
 from mha_core.trace import AttentionTrace
-from mha_core.whatif import permute_pairs, walk_again
+from mha_core.whatif import pair_order, turn, turn_again
 from mha_view import state
 from mha_view.page import Page
 
@@ -29,21 +30,32 @@ def choose_token(page: Page) -> int:
     )
 
 
-def largest_change(before: AttentionTrace, after: AttentionTrace) -> tuple[float, float]:
-    """The largest change of any score, and the largest score, by size."""
-    return (
-        float(np.abs(after.scores - before.scores).max()),
-        float(np.abs(before.scores).max()),
-    )
+def compare_positions(
+    trace: AttentionTrace, before: NDArray[np.int64], after: NDArray[np.int64]
+) -> tuple[float, float, float]:
+    """Scores of every head at two sets of positions: largest change, largest score, mean growth.
+
+    One head at a time, so that a long text takes little memory.
+    """
+    rope = trace.config.rope
+    changes, largest, growth = [0.0], [0.0], [0.0]
+    if rope is not None:
+        for head in range(trace.config.n_heads):
+            one = turn_again(trace, head, rope, before)
+            two = turn_again(trace, head, rope, after)
+            changes.append(float(np.abs(two - one).max()))
+            largest.append(float(np.abs(one).max()))
+            growth.append(float(np.abs(two).mean() - np.abs(one).mean()))
+    return max(changes), max(largest), sum(growth)
 
 
-def judge_shift(before: AttentionTrace, after: AttentionTrace) -> str:
-    """Whether scores stayed, grew or shrank: the id of the right answer."""
-    change, largest = largest_change(before, after)
+def judge_shift(trace: AttentionTrace, by: int) -> tuple[str, float]:
+    """What moving every token does to the scores: the right answer's id, the largest change."""
+    here = np.arange(trace.n_tokens)
+    change, largest, growth = compare_positions(trace, here, here + by)
     if change <= ROUNDING * max(largest, 1.0):
-        return "same"
-    grew = np.abs(after.scores).mean() > np.abs(before.scores).mean()
-    return "grow" if grew else "shrink"
+        return "same", change
+    return ("grow" if growth > 0 else "shrink"), change
 
 
 def draw_shift(page: Page) -> None:
@@ -51,9 +63,11 @@ def draw_shift(page: Page) -> None:
     words, trace = page.words, page.trace
     st.slider(words("rope.shift.label"), 0, 256, **state.bind("shift"))
     shift = page.scene.shift
-    still = walk_again(trace, positions=np.arange(trace.n_tokens))
-    change, largest = largest_change(still, trace)
-    turned = float(np.abs(trace.q_rot - still.q_rot).max())
+    here = np.arange(trace.n_tokens)
+    change, largest, _ = compare_positions(trace, here, here + shift)
+    rope = trace.config.rope
+    still = trace.q if rope is None else turn(trace.q, rope, here)
+    turned = float(np.abs(trace.q_rot - still).max())
     st.markdown(
         words(
             "rope.shift.result",
@@ -66,17 +80,18 @@ def draw_shift(page: Page) -> None:
 
 
 def draw_pairings(page: Page) -> None:
-    """Both pairings on this sentence: wrong when mixed, equal after the permutation."""
+    """Both pairings on one head: wrong when mixed, equal after the permutation."""
     trace = page.trace
     rope = trace.config.rope or Rope()
     other = replace(rope, pairing="interleaved" if rope.pairing == "half" else "half")
-    mixed = walk_again(trace, rope=other)
-    permuted = walk_again(trace, rope=other, weights=permute_pairs(trace, other.pairing))
-    straight = trace if trace.config.rope else walk_again(trace, rope=rope)
+    here, order = np.arange(trace.n_tokens), pair_order(trace.config.d_head, other.pairing)
+    straight = turn_again(trace, page.head, rope, here)
+    mixed = turn_again(trace, page.head, other, here)
+    permuted = turn_again(trace, page.head, other, here, order)
     st.markdown(
         page.words(
             "rope.pairings.result",
-            mixed=f"{largest_change(straight, mixed)[0]:.3f}",
-            permuted=f"{largest_change(straight, permuted)[0]:.1e}",
+            mixed=f"{np.abs(mixed - straight).max():.3f}",
+            permuted=f"{np.abs(permuted - straight).max():.1e}",
         )
     )

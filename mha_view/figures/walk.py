@@ -135,8 +135,13 @@ def head_patterns(
 ) -> Picture:
     """Every head's attention matrix, queries in rows, on one scale from 0 to 1."""
     step = trace["pattern"]
-    shown = np.where(trace.keep, step.value, np.nan)
-    values, block, _ = heat.pool(shown, MOST_TILE_CELLS, MOST_TILE_CELLS)
+    pattern = step.value
+    # Head by head: a long text's patterns are large, and pooling makes copies.
+    pooled_heads = [
+        heat.pool(np.where(trace.keep, each, np.nan), MOST_TILE_CELLS, MOST_TILE_CELLS)
+        for each in pattern
+    ]
+    values, block = np.stack([each[0] for each in pooled_heads]), pooled_heads[0][1]
     pooled = pooled_labels(labels, block)
     n_heads = len(values)
     figure = heat.tiles(
@@ -154,9 +159,9 @@ def head_patterns(
     return Picture(
         name,
         figure,
-        describe_patterns(step.value, labels, words),
+        describe_patterns(pattern, labels, words),
         height=None,
-        arrays={"pattern": step.value},
+        arrays={"pattern": pattern},
         block=(block, block),
     )
 
@@ -237,8 +242,10 @@ def tensor_tiles(
 
 def chain(trace: AttentionTrace, head: int, labels: Sequence[str], words: Words) -> Picture:
     """One head from QᵀK to the pattern: raw, scaled, masked, on one signed scale."""
-    raw, scores, masked = (trace[name].value[head] for name in ("raw", "scores", "masked"))
-    seen = np.where(np.isfinite(masked), masked, np.nan)
+    kv_head = head // trace.config.group
+    raw = trace.q_rot[head] @ trace.k_rot[kv_head].T
+    scores = raw * trace.config.scale
+    seen = np.where(trace.keep, scores, np.nan)
     return tensor_tiles(
         "chain",
         [raw, scores, seen],

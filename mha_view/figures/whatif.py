@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mha_core.trace import AttentionTrace
-from mha_core.whatif import entropy, walk_again
+from mha_core.whatif import entropy, look_again
 from mha_view import compute
 from mha_view.figures import heat
 from mha_view.figures.walk import MOST_TILE_CELLS, pooled_labels
@@ -21,11 +21,13 @@ Array = NDArray[np.floating]
 
 
 def divisors(
-    variants: Mapping[str, AttentionTrace], head: int, labels: Sequence[str], words: Words
+    variants: Mapping[str, Array],
+    keep: NDArray[np.bool_],
+    labels: Sequence[str],
+    words: Words,
 ) -> Picture:
     """One head's pattern under each divisor, with its mean entropy in the title."""
-    patterns = np.stack([trace.pattern[head] for trace in variants.values()])
-    keep = next(iter(variants.values())).keep
+    patterns = np.stack(list(variants.values()))
     return _patterns("divisors", patterns, keep, list(variants), labels, words)
 
 
@@ -35,7 +37,7 @@ def masks(
     """One head's pattern under every mask the app has."""
     names = get_args(MaskName)
     keeps = [compute.keep_of(scene.with_(mask=name), len(labels)) for name in names]
-    patterns = np.stack([walk_again(trace, keep=keep).pattern[head] for keep in keeps])
+    patterns = np.stack([look_again(trace, head, keep=keep) for keep in keeps])
     titles = [words(f"mask.{name}") for name in names]
     return _patterns("masks", patterns, np.stack(keeps), titles, labels, words)
 

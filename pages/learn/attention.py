@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from mha_core.whatif import entropy, walk_again
+from mha_core.whatif import entropy, look_again
 from mha_view import controls, derivations
 from mha_view.choose import strongest_look
 from mha_view.figures import whatif
@@ -33,27 +33,25 @@ with st.container(border=True):
     st.markdown(f"##### {words('attention.links', head=head)}")
     show_links(words, trace, labels, head, query)
 
-st.subheader(words("attention.chain", head=page.head))
-show(chain(trace, page.head, labels, words), words)
+st.subheader(words("attention.chain", head=head))
+show(chain(trace, head, labels, words), words)
 st.caption(words("attention.chain.caption"))
 
 st.subheader(words("attention.divisor"))
 d_model = page.config.n_heads * page.config.d_head
 variants = {
-    words("attention.by_head", d=page.config.d_head): trace,
-    words("attention.by_model", d=d_model): walk_again(trace, scale=d_model**-0.5),
-    words("attention.by_none"): walk_again(trace, scale=1.0),
+    words("attention.by_head", d=page.config.d_head): trace.pattern[head],
+    words("attention.by_model", d=d_model): look_again(trace, head, scale=d_model**-0.5),
+    words("attention.by_none"): look_again(trace, head, scale=1.0),
 }
-show(whatif.divisors(variants, page.head, labels, words), words)
+show(whatif.divisors(variants, trace.keep, labels, words), words)
 st.caption(words("attention.divisor.caption"))
 
 st.subheader(words("attention.masks"))
-show(whatif.masks(page.scene, trace, page.head, labels, words), words)
+show(whatif.masks(page.scene, trace, head, labels, words), words)
 st.caption(words("attention.masks.caption"))
 
-before, after = (
-    float(entropy(variant.pattern[head, query])) for variant in list(variants.values())[:2]
-)
+before, after = (float(entropy(pattern[query])) for pattern in list(variants.values())[:2])
 page.draw_closing(
     page.options("up", "down", "same"),
     "same" if abs(after - before) < 5e-4 else "up" if after > before else "down",

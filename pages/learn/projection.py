@@ -4,7 +4,6 @@ import numpy as np
 import streamlit as st
 
 from mha_core.derivation import Projection
-from mha_core.whatif import walk_again
 from mha_view import derivations
 from mha_view.choose import largest_cell
 from mha_view.figures.walk import feature_matrix, features, tensor_tiles
@@ -55,14 +54,8 @@ with three.container(border=True):
     )  # fmt: skip
 st.caption(words("projection.matrices.caption"))
 
-longer = walk_again(
-    trace,
-    stream=np.vstack([trace.stream, trace.stream[-1:]]),
-    keep=np.ones((trace.n_tokens + 1, trace.n_tokens + 1), dtype=bool),
-    positions=np.arange(trace.n_tokens + 1),
-)
-changed = longer["q_full"].shape != trace["q_full"].shape
-kept = np.shape(longer.weights.w_q) == np.shape(trace.weights.w_q)
+longer = np.vstack([trace.x, trace.x[-1:]]) @ weights[0].T
+changed, kept = longer.shape != trace["q_full"].shape, longer.shape[1] == len(weights[0])
 page.draw_closing(
     page.options("weights", "result", "both"),
     "result" if changed and kept else "both" if changed else "weights",

@@ -1,10 +1,8 @@
 """RoPE: each pair of a head's features is turned by position; scores keep only the distance."""
 
-import numpy as np
 import streamlit as st
 
 from mha_core.rope import Rope, half_from_interleaved
-from mha_core.whatif import walk_again
 from mha_view import controls, derivations, rope
 from mha_view.figures.rope import circles, wavelengths
 from mha_view.page import open_page
@@ -37,7 +35,7 @@ with st.expander(words("rotation.title", token=literal(page.labels[token]))):
 near, far = st.columns(2)
 with near.container(border=True):
     st.markdown(f"##### {words('rope.shift')}")
-    change = rope.draw_shift(page)
+    rope.draw_shift(page)
 with far.container(border=True):
     st.markdown(f"##### {words('rope.wavelengths')}")
     show(wavelengths(turned, config.d_head, len(page.labels), words), words)
@@ -48,10 +46,5 @@ with st.expander(words("rope.pairings")):
     st.code(f"order = {order}")
     rope.draw_pairings(page)
 
-moved = walk_again(trace, positions=np.arange(trace.n_tokens) + page.scene.shift + 5)
-difference = float(np.abs(moved.scores - trace.scores).max())
-page.draw_closing(
-    page.options("same", "grow", "shrink"),
-    rope.judge_shift(trace, moved),
-    change=f"{difference:.1e}",
-)
+answer, change = rope.judge_shift(trace, by=5)
+page.draw_closing(page.options("same", "grow", "shrink"), answer, change=f"{change:.1e}")

@@ -13,8 +13,10 @@ from mha_core.whatif import (
     count_products,
     entropy,
     heads_apart,
-    permute_pairs,
+    look_again,
+    pair_order,
     split_wrongly,
+    turn_again,
     walk_again,
 )
 
@@ -58,14 +60,30 @@ def test_one_head_of_shared_keys_repeats_them() -> None:
     assert np.array_equal(one.k_full[:, :2], grouped.k_full[:, :2])
 
 
-def test_the_other_pairing_equals_after_the_permutation() -> None:
-    other = Rope(pairing="interleaved")
-    mixed = walk_again(TRACE, rope=other)
-    right = walk_again(TRACE, rope=other, weights=permute_pairs(TRACE, "interleaved"))
-    assert np.allclose(right.scores, TRACE.scores, atol=1e-5)
-    assert not np.allclose(mixed.scores, TRACE.scores, atol=1e-2)
-    back = walk_again(right, rope=Rope(), weights=permute_pairs(right, "half"))
-    assert np.allclose(back.weights.w_q, TRACE.weights.w_q)
+@pytest.mark.parametrize("head", range(3))
+def test_looking_again_equals_walking_again(head: int) -> None:
+    two_way = np.ones((5, 5), dtype=bool)
+    assert np.allclose(look_again(TRACE, head), TRACE.pattern[head], atol=1e-6)
+    assert np.allclose(
+        look_again(TRACE, head, scale=1.0), walk_again(TRACE, scale=1.0).pattern[head], atol=1e-6
+    )
+    walked = walk_again(TRACE, keep=two_way, causal=False).pattern[head]
+    assert np.allclose(look_again(TRACE, head, keep=two_way), walked, atol=1e-6)
+    assert not np.allclose(walked, TRACE.pattern[head], atol=1e-2)
+
+
+@pytest.mark.parametrize("head", range(3))
+def test_the_other_pairing_equals_after_the_permutation(head: int) -> None:
+    here, other = np.arange(5), Rope(pairing="interleaved")
+    straight = turn_again(TRACE, head, Rope(), here)
+    assert np.allclose(straight, TRACE.scores[head], atol=1e-5)
+    assert not np.allclose(turn_again(TRACE, head, other, here), straight, atol=1e-2)
+    order = pair_order(4, "interleaved")
+    assert np.allclose(turn_again(TRACE, head, other, here, order), straight, atol=1e-5)
+
+
+def test_the_orders_of_the_two_pairings_undo_each_other() -> None:
+    assert pair_order(8, "half")[pair_order(8, "interleaved")].tolist() == list(range(8))
 
 
 def test_the_wrong_view_has_the_right_shape_and_wrong_numbers() -> None:
