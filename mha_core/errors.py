@@ -138,6 +138,25 @@ MESSAGES: dict[str, str] = {
     "trace.one": (
         "A trace records one sentence, but the batch has shape {shape}. Pick one sentence first."
     ),
+    "digits.file": (
+        "{name} is not the bundled set of digits: expected images of 8 × 8 with 0 to 16 and labels "
+        "0 to 9. Restore the file."
+    ),
+    "digits.canvas.shape": (
+        "The drawing has the shape {shape}; expected {side} × {side} pixels. Draw on a canvas of "
+        "that size."
+    ),
+    "digits.canvas.empty": "The canvas has no ink; expected a digit. Draw one.",
+    "vit.patch": (
+        "patch = {patch}: expected a number of pixels that divides {side}. Choose 1, 2, 4 or 8."
+    ),
+    "vit.image": (
+        "The image has the shape {shape}; expected {side} × {side}. Bring it to that size first."
+    ),
+    "vit.weights": (
+        "{name} does not hold the weights of the small vision transformer ({reason}). Restore the "
+        "file, or train it anew: python -m mha_core.train_vit."
+    ),
     **SIZES_MESSAGES,
 }
 

@@ -121,7 +121,7 @@ def sub_config(config: Json, key: str) -> type | None:
     if model_type not in CONFIG_MAPPING:
         return None
     found: Any = CONFIG_MAPPING[model_type].sub_configs.get(key)
-    return found if isinstance(found, type) and getattr(found, "model_type", "") else None
+    return found if getattr(found, "model_type", "") else None
 
 
 def _read_config(config: Json) -> Built | None:
