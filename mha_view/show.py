@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -21,9 +19,6 @@ if TYPE_CHECKING:
     from mha_view.components.plot import Cell
 
 Figure = dict[str, Any]
-
-# Beyond this the browser gets the drawn numbers, and all of them only when they are asked for.
-MOST_EXPORT_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,16 +47,6 @@ class Picture:
     frames_label: str | None = None
     frame: int | None = None
 
-    @property
-    def n_bytes(self) -> int:
-        """Size of the numbers behind the picture."""
-        return sum(array.nbytes for array in self.arrays.values())
-
-    @property
-    def drawn(self) -> dict[str, NDArray[np.generic]]:
-        """The numbers as drawn, pooled, where all of them would be too many to send."""
-        return {f"{self.name}_pooled": self.figure["data"][0]["z"]}
-
     def matrix_of(self, head: int) -> NDArray[np.generic]:
         """The matrix, unpooled, that a head's cells are picked from."""
         arrays = list(self.arrays.values())
@@ -83,7 +68,6 @@ def show(picture: Picture, words: Words, explained: tuple[int, int, int] | None 
     now = state.scene()
     key = f"picture_{picture.name}"
     settings = {**write_link(now), "text": now.text}
-    large = picture.n_bytes > MOST_EXPORT_BYTES
     plot(
         picture.figure,
         key=key,
@@ -94,7 +78,7 @@ def show(picture: Picture, words: Words, explained: tuple[int, int, int] | None 
         on_pick=lambda cell: _keep_pick(picture, cell),
         export={
             "name": picture.name,
-            "arrays": picture.drawn if large else picture.arrays,
+            "arrays": picture.arrays,
             "settings": settings,
         },
         frames_label=picture.frames_label,
@@ -103,24 +87,6 @@ def show(picture: Picture, words: Words, explained: tuple[int, int, int] | None 
     if picture.block != (1, 1):
         rows, columns = picture.block
         st.caption(words("pooled", rows=rows, columns=columns))
-    if large:
-        st.download_button(
-            words("export.all", megabytes=f"{picture.n_bytes / 1e6:.0f}"),
-            data=lambda: pack_npz(picture.arrays, settings),
-            file_name=f"{picture.name}.npz",
-            mime="application/zip",
-            key=f"all_{picture.name}",
-            type="tertiary",
-            on_click="ignore",
-        )
-
-
-def pack_npz(arrays: Mapping[str, NDArray[np.generic]], settings: Mapping[str, str]) -> bytes:
-    """Arrays as NumPy's own file, with the settings as one more member, `settings` (JSON)."""
-    packed = io.BytesIO()
-    written = json.dumps(dict(settings), ensure_ascii=False)
-    np.savez_compressed(packed, allow_pickle=False, settings=np.array(written), **arrays)
-    return packed.getvalue()
 
 
 def _drawn_cell(picture: Picture, explained: tuple[int, int, int] | None) -> Cell | None:
