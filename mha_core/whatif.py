@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mha_core.attention import scaled_dot_product
 from mha_core.config import AttentionConfig
+from mha_core.metrics import entropy as entropy
 from mha_core.rope import Pairing, Rope, half_from_interleaved, rotate
 from mha_core.trace import AttentionTrace
 from mha_core.walk import walk_layer
@@ -158,20 +159,6 @@ def split_wrongly(full: Array, n_heads: int) -> Array:
     """
     n_tokens, width = full.shape
     return full.reshape(n_heads, n_tokens, width // n_heads)
-
-
-def entropy(pattern: Array) -> Array:
-    """The entropy of each row of a pattern, in nats: 0 is one key, ln n is n keys alike.
-
-    Args:
-        pattern: [..., query, key], rows that sum to 1.
-
-    >>> entropy(np.array([[1.0, 0.0], [0.5, 0.5]])).round(3).tolist()
-    [0.0, 0.693]
-    """
-    safe = np.where(pattern > 0, pattern, 1.0)
-    nats: Array = np.abs((pattern * np.log(safe)).sum(axis=-1))
-    return nats
 
 
 def pair_order(d_head: int, pairing: Pairing) -> NDArray[np.int64]:
