@@ -224,9 +224,8 @@ def read_link(link: Mapping[str, str], start: Scene | None = None) -> tuple[Scen
         The scene, and the offending parameters as `name=value`, each cut to 40 characters.
     """
     scene = start or Scene()
-    if "lang" in link and "s" not in link and "t" not in link and start is None:
-        lang = link["lang"] if link["lang"] in get_args(Lang) else "en"
-        scene = scene.with_(text=DEFAULT_TEXT[lang])
+    if start is None and link.get("lang") in DEFAULT_TEXT:
+        scene = scene.with_(text=DEFAULT_TEXT[link["lang"]])
     refused: list[str] = []
     for name, value in link.items():
         try:
