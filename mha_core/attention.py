@@ -281,6 +281,7 @@ def attention(
 
     made = project(x, source, weights, config, positions, start)
     cache = made.cache if cache is None else cache.extend(made.k_rot, made.v)
+    check_scores(made.q_rot, cache.k_rot, cache.v, keep, bias)
     keep = mask_for(config, x.shape[-2], cache.n_tokens, start, keep, x)
 
     steps = scaled_dot_product(

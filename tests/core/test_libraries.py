@@ -1,0 +1,44 @@
+"""Twelve libraries' layers give the same pattern and output, and one wrong setting does not."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from mha_core.attention import attention, fused_attention
+from tests.core.libraries import LIBRARIES, Seen
+
+
+@pytest.fixture(scope="module", params=LIBRARIES, ids=lambda make: make.__name__)
+def seen(request: pytest.FixtureRequest) -> Seen:
+    make: Callable[[], Seen] = request.param
+    return make()
+
+
+def test_pattern_and_output_are_the_librarys(seen: Seen):
+    steps = attention(seen.x, seen.weights, seen.config, **seen.inputs)
+    assert (steps.pattern - seen.pattern).abs().max() <= 1e-5
+    assert (steps.out - seen.out).abs().max() <= 1e-5
+    fused = fused_attention(seen.x, seen.weights, seen.config, **seen.inputs)
+    assert (fused - seen.out).abs().max() <= 1e-5
+
+
+def test_one_wrong_setting_misses(seen: Seen):
+    settings = {name: value for name, value in seen.wrong.items() if hasattr(seen.config, name)}
+    others = {name: value for name, value in seen.wrong.items() if name not in settings}
+    config = dataclasses.replace(seen.config, **settings)
+    weights = seen.weights
+    if seen.config.qk_norm and not config.qk_norm:
+        weights = dataclasses.replace(weights, q_norm=None, k_norm=None)
+    steps = attention(seen.x, weights, config, **(seen.inputs | others))
+    assert (steps.pattern - seen.pattern).abs().max() > 1e-2
+    assert (steps.out - seen.out).abs().max() > 1e-2
+
+
+def test_the_patterns_are_far_from_flat(seen: Seen):
+    """A flat pattern would agree whatever the scores were."""
+    assert torch.all(seen.pattern.sum(-1) < 1 + 1e-5)
+    assert seen.pattern.amax(-1).median() > 2 / seen.pattern.shape[-1]
