@@ -154,6 +154,7 @@ def draw_heads(words: Words, n_heads: int) -> None:
         words("head.label"),
         range(n_heads),
         required=True,
+        label_visibility="collapsed",
         format_func=lambda head: words("head.chip", head=head),
         **state.bind("head"),
     )

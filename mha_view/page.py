@@ -174,6 +174,7 @@ def open_page(name: str) -> Page:
         st.stop()
     reading = compute.reading_of(now)
     frame.draw_strip(words, name, config, len(reading))
+    controls.draw_heads(words, config.n_heads)
     page = Page(name, words, now, config, reading)
     page.draw_headline()
     for way in compute.outside_training(now):

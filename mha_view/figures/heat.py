@@ -112,10 +112,10 @@ def labels_axis(labels: Sequence[str], starts: Sequence[int], title: str) -> Fig
 
 
 def _narrow(across: int, titles: Sequence[str]) -> int:
-    """Tiles side by side on a phone: one where titles are long, else two or three."""
+    """Tiles side by side on a phone: one where titles are long, else up to three."""
     if max(map(len, titles), default=0) > 14:
         return 1
-    return across if across <= 3 else 2
+    return min(across, 3)
 
 
 def matrix(

@@ -15,7 +15,6 @@ from mha_view.show import show, show_links
 page = open_page("attention")
 words, trace, labels = page.words, page.trace, page.labels
 page.draw_chips("q_rot", "k_rot", "scores", "pattern", "heads")
-controls.draw_heads(words, page.config.n_heads)
 first = strongest_look(trace.pattern[page.head])
 head, query, key = page.picked_in("pattern", trace.pattern.shape[1:], first)
 

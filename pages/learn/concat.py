@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from mha_view import controls, derivations
+from mha_view import derivations
 from mha_view.choose import largest_cell
 from mha_view.figures.walk import feature_matrix, features, tensor_tiles
 from mha_view.page import open_page
@@ -13,7 +13,6 @@ from mha_view.theme import head_colour
 page = open_page("concat")
 words, trace, config = page.words, page.trace, page.config
 page.draw_chips("heads", "concat")
-controls.draw_heads(words, config.n_heads)
 stacked = trace["concat"].article_value
 
 picked = page.scene.picked

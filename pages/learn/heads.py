@@ -4,7 +4,7 @@ import numpy as np
 import streamlit as st
 
 from mha_core.whatif import as_one_head, split_wrongly
-from mha_view import controls, derivations
+from mha_view import derivations
 from mha_view.choose import largest_cell
 from mha_view.figures.walk import feature_matrix, features, tensor_tiles
 from mha_view.page import open_page
@@ -14,7 +14,6 @@ from mha_view.theme import head_colour
 page = open_page("heads")
 words, trace, config = page.words, page.trace, page.config
 page.draw_chips("q_full", "q", "k", "v")
-controls.draw_heads(words, config.n_heads)
 colours = [head_colour(head) for head in range(config.n_heads)]
 titles = [words("head.chip", head=head) for head in range(config.n_heads)]
 frame = {

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from mha_core.rope import Rope, half_from_interleaved
-from mha_view import controls, derivations, rope
+from mha_view import derivations, rope
 from mha_view.figures.rope import circles, wavelengths
 from mha_view.page import open_page
 from mha_view.panel import literal
@@ -12,7 +12,6 @@ from mha_view.show import show
 page = open_page("rope")
 words, trace, config = page.words, page.trace, page.config
 page.draw_chips("q", "q_rot", "k_rot")
-controls.draw_heads(words, config.n_heads)
 turned = config.rope or Rope()
 if config.rope is None:
     st.info(words("rope.is_off"))
