@@ -55,6 +55,9 @@ SIZES_MESSAGES: dict[str, str] = {
         "give the model's whole config.json."
     ),
     "sizes.value.kind": "{name} = {value}: expected a positive whole number. Correct it.",
+    "sizes.value.name": (
+        "{name} = {value}: expected the name of an architecture, as text. Correct it."
+    ),
     "sizes.value.nan": "{name} is NaN: expected a positive whole number. Correct it.",
     "sizes.value.whole": "{name} = {value}: expected a whole number. Correct it.",
     "sizes.value.positive": "{name} = {value}: expected a whole number above zero. Correct it.",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mha_core.sizes.bundled import Bundled, list_bundled, read_bundled
 from mha_core.sizes.cache import BYTES, CacheLayers, cache_bytes, cache_elements, elements_per_token
 from mha_core.sizes.flops import (
     crossover,
@@ -24,6 +25,7 @@ from mha_core.sizes.report import Layer, Parameters, Sizes
 
 __all__ = [
     "BYTES",
+    "Bundled",
     "CacheLayers",
     "Layer",
     "Note",
@@ -34,11 +36,13 @@ __all__ = [
     "crossover",
     "elements_per_token",
     "flops_by_step",
+    "list_bundled",
     "looked_at",
     "measure",
     "measure_file",
     "parameters_by_matrix",
     "projection_shapes",
+    "read_bundled",
     "read_bytes",
     "read_file",
     "read_text",

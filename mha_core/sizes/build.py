@@ -255,12 +255,15 @@ def _require_core(config: Json, kind: Any) -> None:
 def _compare(config: Json, built: Built) -> None:
     """Hold what the file states at its top against what the configuration object says."""
     main = main_config(built.config)
+    fields = set(getattr(type(built.config), "__dataclass_fields__", ()))
     for meaning in ("d_model", "n_heads", "n_layers", "n_words", "d_mlp"):
         found = stated(config, meaning)
         if found is None:
             continue
         name, value = found
-        seen = value_of(built.config, meaning) if meaning != "n_words" else None
+        # A composite keeps keys it does not know as attributes nobody reads.
+        own = main is built.config or name in fields
+        seen = value_of(built.config if own else main, meaning)
         seen = value_of(main, meaning) if seen is None else seen
         if isinstance(seen, int) and isinstance(value, int) and seen != value:
             built.agrees = False

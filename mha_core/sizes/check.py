@@ -73,7 +73,18 @@ def check(config: Json) -> tuple[Json, list[Note]]:
     (768, 12, 2)
     """
     notes: list[Note] = []
+    _check_names(config)
     return _check_object(config, "", notes, depth=0), notes
+
+
+def _check_names(config: Json) -> None:
+    """The two keys that say which architecture this is hold names."""
+    model_type, classes = config.get("model_type"), config.get("architectures")
+    if model_type is not None and not isinstance(model_type, str):
+        raise DataError("sizes.value.name", name="model_type", value=shown(model_type))
+    listed = classes if isinstance(classes, list) else [classes]
+    if classes is not None and not all(isinstance(name, str) for name in listed):
+        raise DataError("sizes.value.name", name="architectures", value=shown(classes))
 
 
 def _check_object(config: Json, path: str, notes: list[Note], depth: int) -> Json:
@@ -86,6 +97,7 @@ def _check_object(config: Json, path: str, notes: list[Note], depth: int) -> Jso
 
 def _check_value(key: str, path: str, value: object, notes: list[Note], depth: int) -> object:
     if isinstance(value, dict):
+        _check_names(value)
         return _check_object(value, f"{path}.", notes, depth + 1)
     if isinstance(value, list):
         if len(value) > MAX_LIST:
