@@ -292,13 +292,33 @@ def test_html_works_alone(
     path = save(page, open_components(page, components_server), "HTML", tmp_path)
     alone = new_page(offline=True)
     alone.goto(path.as_uri())
-    plot = alone.locator("#plot")
+    plot = alone.locator("#figure-0")
     expect(plot.locator(".heatmaplayer image")).to_have_count(1)
     assert json.loads(alone.locator("#settings").text_content() or "") == SETTINGS
     drawn = plot.evaluate("node => Array.from(node.calcdata[0][0].z.at(-1))")
     row = np.array(drawn, dtype=np.float64)
     expected = make_pattern(0, 12)[-1, -1]
     assert all(np.isclose(row, value, rtol=0, atol=1e-9).any() for value in expected)
+
+
+def test_a_whole_page_works_alone(
+    page: Page, new_page: Callable[..., Page], components_server: str, tmp_path: Path
+) -> None:
+    open_components(page, components_server)
+    expect(figure(page, "links_columns").locator("path").first).to_be_attached()
+    with page.expect_download() as started:
+        page.get_by_role("button", name="Save this page").click()
+    path = tmp_path / started.value.suggested_filename
+    started.value.save_as(path)
+    assert path.name == "lesson.html"
+    alone = new_page(offline=True)
+    alone.goto(path.as_uri())
+    expect(alone).to_have_title("A <b>lesson</b>")
+    expect(alone.locator(".heatmaplayer image")).to_have_count(2)
+    expect(alone.locator(".th-links svg path")).to_have_count(2 * links_over(0.06))
+    expect(alone.locator(".katex").first).to_be_visible()
+    expect(alone.locator("button, input, select")).to_have_count(0)
+    assert json.loads(alone.locator("#settings").text_content() or "") == {"seed": 0}
 
 
 # --- When things go wrong, and who cannot see --------------------------------------------------

@@ -37,7 +37,7 @@ export function csv({ arrays, axes = {}, settings }) {
   return new Blob([lines.join("\n"), "\n"], { type: "text/csv;charset=utf-8" });
 }
 
-const NUMPY_TYPES = new Map([
+export const NUMPY_TYPES = new Map([
   [Uint8Array, "|u1"], [Int8Array, "|i1"], [Uint16Array, "<u2"], [Int16Array, "<i2"],
   [Uint32Array, "<u4"], [Int32Array, "<i4"], [Float32Array, "<f4"], [Float64Array, "<f8"],
 ]);
@@ -120,71 +120,6 @@ export function svg(address, settings) {
   const marked = source.replace(/(<svg\b[^>]*>)/, `$1<metadata id="settings">${escaped}</metadata>`);
   return new Blob([marked], { type: "image/svg+xml" });
 }
-
-/** A page that needs nothing else: Plotly, the figure, the settings, and what a cell says. */
-export async function page({ figure, matrices, settings, title, alt, words, plotly }) {
-  const [script, cells] = await Promise.all(
-    [plotly, new URL("cells.js", import.meta.url)].map(async (address) => (await fetch(address)).text()));
-  const inline = (source) => source.replace(/<\/(script)/gi, "<\\/$1").replace(/<!--/g, "<\\!--");
-  const json = (value) => JSON.stringify(value, packArrays).replace(/</g, "\\u003c");
-  const escape = (value) => value.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/"/g, "&quot;");
-  const paper = figure.layout.paper_bgcolor;
-  return new Blob([`<!doctype html>
-<html lang="${escape(document.documentElement.lang || "en")}">
-<meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>${escape(title)}</title>
-<style>body { margin: 1rem; background: ${paper}; color: ${figure.layout.font.color}; font-family: ${figure.layout.font.family.replace(/</g, "")}; }</style>
-<script type="application/json" id="settings">${json(settings)}</script>
-<script type="application/json" id="figure">${json({ figure, matrices, words })}</script>
-<div id="plot" role="img" aria-label="${escape(alt)}"></div><p id="cell" aria-live="polite">&nbsp;</p>
-<script>${inline(script)}</script>
-<script type="module">${inline(cells)}
-${boot}
-</script></html>
-`], { type: "text/html" });
-}
-
-/** Typed arrays, and matrices given as rows of them, in Plotly's own notation. */
-function packArrays(name, value) {
-  const isMatrix = Array.isArray(value) && ArrayBuffer.isView(value[0]);
-  if (!isMatrix && !ArrayBuffer.isView(value)) return value;
-  const rows = isMatrix ? value : [value];
-  const letters = rows.map((row) => latin(new Uint8Array(row.buffer, row.byteOffset, row.byteLength)));
-  const packed = { dtype: NUMPY_TYPES.get(rows[0].constructor).slice(1), bdata: btoa(letters.join("")) };
-  return isMatrix ? { ...packed, shape: `${value.length},${value[0].length}` } : packed;
-}
-
-/** Bytes as a string of one letter each, a piece at a time: a call takes only so many arguments. */
-function latin(bytes) {
-  const pieces = [];
-  for (let at = 0; at < bytes.length; at += 8192) {
-    pieces.push(String.fromCharCode(...bytes.subarray(at, at + 8192)));
-  }
-  return pieces.join("");
-}
-
-// Runs in the saved page, after cells.js.
-const boot = `
-const { figure, matrices, words } = JSON.parse(document.getElementById("figure").textContent);
-const unpackRow = ({ dtype, bdata }) => {
-  const types = { u1: Uint8Array, i1: Int8Array, u2: Uint16Array, i2: Int16Array,
-    u4: Uint32Array, i4: Int32Array, f4: Float32Array, f8: Float64Array };
-  return new types[dtype](Uint8Array.from(atob(bdata), (letter) => letter.charCodeAt(0)).buffer);
-};
-for (const matrix of matrices) {
-  const values = unpackRow(matrix.values);
-  matrix.valueAt = (row, column) => values[row * matrix.breadth + column];
-}
-const plot = document.getElementById("plot");
-await Plotly.newPlot(plot, figure.data, figure.layout, { displayModeBar: false, displaylogo: false });
-const say = ({ points }) => {
-  const cell = cellAt(matrices, points[0]);
-  const matrix = matrixOf(matrices, cell);
-  if (matrix) document.getElementById("cell").textContent = describe(matrix, cell, words);
-};
-plot.on("plotly_hover", say);
-plot.on("plotly_click", say);
-`;
 
 export function save(blob, name) {
   const link = document.createElement("a");

@@ -5,6 +5,7 @@ import { element } from "./dom.js";
 import { loadStyle } from "./load.js";
 import { arcsPath, chooseLines, columnsPath, lineStyle } from "./lines.js";
 import { unpack } from "./packet.js";
+import { escapeHtml, standalone } from "./saved.js";
 import { readTheme } from "./theme.js";
 import { addToolbar } from "./toolbar.js";
 
@@ -34,6 +35,7 @@ class LinksView {
     this.live = element("div", "th-live");
     this.live.setAttribute("aria-live", "polite");
     this.root.append(this.controls, this.scroller, this.note, this.live);
+    this.root.view = this; // for the page that saves every figure on it
     parent.append(this.root);
     this.hidden = new Set();
     this.matrices = [];
@@ -318,15 +320,17 @@ class LinksView {
   }
 
   savedPage(settings, title) {
+    const { words, addresses } = this.header;
+    return standalone({
+      body: this.still(), figures: [], style: "", settings, title, words, plotly: addresses.plotly,
+    });
+  }
+
+  /** The drawing and what it leaves out, as HTML. */
+  still() {
     const { alt } = this.header;
-    const escape = (value) => value.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/"/g, "&quot;");
-    const { source } = this.drawing();
-    return new Blob([`<!doctype html>
-<html lang="${escape(document.documentElement.lang || "en")}">
-<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escape(title)}</title>
-<script type="application/json" id="settings">${JSON.stringify(settings).replace(/</g, "\\u003c")}</script>
-<div role="img" aria-label="${escape(alt)}">${source}</div><p>${escape(this.note.textContent)}</p></html>
-`], { type: "text/html" });
+    const note = escapeHtml(this.note.textContent);
+    return `<figure role="img" aria-label="${escapeHtml(alt)}">${this.drawing().source}</figure><p>${note}</p>`;
   }
 
   remove() {

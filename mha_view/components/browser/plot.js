@@ -2,10 +2,10 @@
 
 import { arrange, cellAt, describe, frame, matrixOf, moved, outline, tileCorner } from "./cells.js";
 import { element, plain } from "./dom.js";
-import { page } from "./files.js";
 import { addFrames } from "./frames.js";
 import { loadPlotly, loadStyle } from "./load.js";
 import { unpack } from "./packet.js";
+import { escapeHtml, place, standalone } from "./saved.js";
 import { readTheme, resolveColours, template } from "./theme.js";
 import { addToolbar } from "./toolbar.js";
 
@@ -34,6 +34,7 @@ class PlotView {
     this.live = element("div", "th-live");
     this.live.setAttribute("aria-live", "polite");
     this.root.append(this.canvas, this.tip, this.live);
+    this.root.view = this; // for the page that saves every figure on it
     parent.append(this.root);
     this.resizer = new ResizeObserver(() => this.resize());
     this.turn = 0;
@@ -263,9 +264,17 @@ class PlotView {
 
   savedPage(settings, title) {
     const { alt, words, addresses } = this.header;
-    const figure = this.opaque();
-    const matrices = this.portable();
-    return page({ figure, matrices, settings, title, alt, words, plotly: addresses.plotly });
+    const { theme } = this.built;
+    const style = `body { margin: 1rem; background: ${theme.paper}; color: ${theme.text}; font-family: ${theme.font}; }`;
+    return standalone({
+      body: `<h1>${escapeHtml(title)}</h1>${place(0, alt)}`, figures: [this.saved()],
+      settings, title, style, words, plotly: addresses.plotly,
+    });
+  }
+
+  /** The figure and its matrices, for a page that works alone. */
+  saved() {
+    return { figure: this.opaque(), matrices: this.portable() };
   }
 
   /** The figure on the page's own colour, with the ranges and letters that are shown. */

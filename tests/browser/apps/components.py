@@ -7,6 +7,7 @@ import streamlit as st
 
 from mha_view.components.links import links
 from mha_view.components.plot import Cell, frame_position, plot
+from mha_view.export import save_page
 from mha_view.words import catalogue
 from tests.browser.apps.patterns import HEADS, TOKENS, make_pattern
 
@@ -136,3 +137,8 @@ for layout in ("arcs", "columns"):
             "settings": {"seed": seed},
         },
     )
+
+st.latex(r"A = \mathrm{softmax}(Q^\top K / \sqrt{16})")
+save_page(
+    name="lesson", title="A <b>lesson</b>", settings={"seed": seed}, words=WORDS, key="save_page"
+)
