@@ -6,20 +6,23 @@ import html
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
 
 from mha_core.config import AttentionConfig
 from mha_core.errors import TwelveHeadsError
 from mha_view import compute, controls, frame, state
-from mha_view.formulas import formula
+from mha_view.formulas import FORMULAS, formula
 from mha_view.scene import Scene
 from mha_view.theme import ROLE_OF
 from mha_view.words import Words
 
 if TYPE_CHECKING:
     from mha_core.trace import AttentionTrace, Step
+
+
+AnyPage = TypeVar("AnyPage", bound="Page")
 
 
 @dataclass(frozen=True)
@@ -78,10 +81,11 @@ class Page:
         return self.words.lesson(self.name, part, **{**self.sizes(), **values})
 
     def draw_headline(self) -> None:
-        """Title, what happens, and the formula with the reader's sizes."""
+        """Title, what happens, and the formula with the reader's sizes where the page has one."""
         st.title(self.text("title"))
         st.markdown(self.text("says"))
-        st.latex(formula(self.name, self.config, len(self.reading), self.head, self.scene.rope))
+        if self.name in FORMULAS:
+            st.latex(formula(self.name, self.config, len(self.reading), self.head, self.scene.rope))
 
     def draw_chips(self, *names: str) -> None:
         """The shape of each named tensor of the trace, of the chosen head where it has heads."""
@@ -164,6 +168,11 @@ class Page:
 def open_page(name: str) -> Page:
     """Check the scene, draw the strip, and give the page what it needs; stop with a message if
     the scene cannot be walked."""
+    return open_page_as(Page, name)
+
+
+def open_page_as(kind: type[AnyPage], name: str) -> AnyPage:
+    """Open a page as a kind of page with more to it."""
     now = state.scene()
     words = Words(now.lang)
     controls.check_text(words)
@@ -175,7 +184,7 @@ def open_page(name: str) -> Page:
     reading = compute.reading_of(now)
     frame.draw_strip(words, name, config, len(reading))
     controls.draw_heads(words, config.n_heads)
-    page = Page(name, words, now, config, reading)
+    page = kind(name, words, now, config, reading)
     page.draw_headline()
     for way in compute.outside_training(now):
         st.caption(f"⚠ {words(f'outside.{way}', most=compute.TRAINED_TOKENS)}")

@@ -22,6 +22,11 @@ MaskName = Literal["causal", "two_way", "window", "prefix", "sink_window"]
 Axes = Literal["article", "torch"]
 ColourScale = Literal["linear", "sqrt", "log"]
 Pairing = Literal["half", "interleaved"]
+Sorting = Literal[
+    "place", "entropy", "confidence", "distance", "previous", "current", "first",
+    "punctuation", "duplicate", "induction",
+]  # fmt: skip
+View = Literal["heat", "links"]
 
 VERSION = "1"
 LONGEST_LINK = 2_000
@@ -60,6 +65,10 @@ class Scene:
         axes: shapes in the article's order or in PyTorch's.
         scale: how weights from 0 to 1 become colours.
         projector: larger type, fewer controls.
+        sort: the order of the gallery's heads: by layer and head, or largest score first.
+        view: whether the gallery's chosen head is a heatmap or lines between tokens.
+        hide_special: whether the gallery leaves `<bos>` and its like out.
+        whole_words: whether the gallery merges pieces of a word.
         picked: the cell whose derivation is shown.
     """
 
@@ -84,6 +93,10 @@ class Scene:
     axes: Axes = "article"
     scale: ColourScale = "linear"
     projector: bool = False
+    sort: Sorting = "place"
+    view: View = "heat"
+    hide_special: bool = False
+    whole_words: bool = False
     picked: Picked | None = None
 
     def with_(self, **changes: Any) -> Scene:
@@ -183,6 +196,10 @@ CODECS: dict[str, Codec] = {
     "axes": one_of("axes", Axes),
     "scale": one_of("scale", ColourScale),
     "projector": yes_no("projector"),
+    "sort": one_of("sort", Sorting),
+    "view": one_of("view", View),
+    "hide_special": yes_no("hide"),
+    "whole_words": yes_no("merge"),
     "picked": Codec("cell", read_picked, write_picked),
 }
 FIELD_OF = {codec.name: field for field, codec in CODECS.items()}

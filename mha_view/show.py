@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -55,13 +55,19 @@ class Picture:
         return arrays[0][head] if arrays[0].ndim == 3 else arrays[0]
 
 
-def show(picture: Picture, words: Words, explained: tuple[int, int, int] | None = None) -> None:
+def show(
+    picture: Picture,
+    words: Words,
+    explained: tuple[int, int, int] | None = None,
+    on_pick: Callable[[Cell | None], None] | None = None,
+) -> None:
     """Draw a picture; a cell picked in it goes into the scene.
 
     Args:
         picture: what to draw.
         words: the reader's words.
         explained: head, row and column of the cell that is explained beside it, to be marked.
+        on_pick: what a pick does instead of going into the scene as it is.
     """
     from mha_view.components.plot import plot
 
@@ -75,7 +81,7 @@ def show(picture: Picture, words: Words, explained: tuple[int, int, int] | None 
         alt=picture.alt,
         words=words.group("plot"),
         selected=_drawn_cell(picture, explained),
-        on_pick=lambda cell: _keep_pick(picture, cell),
+        on_pick=on_pick or (lambda cell: _keep_pick(picture, cell)),
         export={
             "name": picture.name,
             "arrays": picture.arrays,
