@@ -67,10 +67,6 @@ SIZES_MESSAGES: dict[str, str] = {
     "sizes.value.long": (
         "{name} is a list of {length} entries; expected at most {limit}. Correct it."
     ),
-    "sizes.value.list": (
-        "{name} is a list, which this kind of model does not have; expected one positive whole "
-        "number. Correct it."
-    ),
     "sizes.divide": (
         "{d_name} = {d_model} is not divisible by {h_name} = {n_heads}, and no head_dim is "
         "given; expected a head count that divides {d_model}, or head_dim. Correct one of them."
@@ -81,9 +77,6 @@ SIZES_MESSAGES: dict[str, str] = {
     ),
     "sizes.tokens": "n_tokens = {n_tokens}: expected at least 1 token. Choose 1 or more.",
     "sizes.dtype": "dtype = {dtype}: expected one of {known}. Choose one of them.",
-    "sizes.budget": (
-        "Building the model without its weights took more than {limit}; totals are left out."
-    ),
     # What was odd but readable.
     "sizes.note.encoding": (
         "The file is {encoding} with a byte order mark; JSON is usually UTF-8 without one."
@@ -124,7 +117,9 @@ SIZES_MESSAGES: dict[str, str] = {
     "sizes.note.shared": (
         "One projection makes keys and values; it is shown twice and counted once."
     ),
-    "sizes.note.keys_are_values": "{count} layers have no w_v: their keys serve as values.",
+    "sizes.note.keys_are_values": (
+        "{count} layers have no w_v, which is null there: their keys serve as values."
+    ),
     "sizes.note.kinds": "The attention layers differ: {kinds}. At the top: the first kind.",
     "sizes.note.stages": (
         "Staged: {depths} layers in {count} stages with their own sizes; n_layers counts the "
@@ -164,7 +159,7 @@ SIZES_MESSAGES: dict[str, str] = {
     ),
     # What cannot be known.
     "sizes.note.not_asked": (
-        "Totals were not asked for; what only transformers knows of {model_type} is null."
+        "Totals were not asked for; what only transformers knows of {model_type} is null ({names})."
     ),
     "sizes.note.unknown": (
         "model_type {model_type} is not among the architectures of transformers {version} and "
@@ -174,7 +169,9 @@ SIZES_MESSAGES: dict[str, str] = {
     "sizes.note.closed": "Totals in closed form for {model_type}: {formula}.",
     "sizes.note.no_total": "total is null: {reason}.",
     "sizes.note.no_base": "base is null: {reason}.",
-    "sizes.note.no_build": "transformers could not build this {part}: {reason}",
+    "sizes.note.no_build": (
+        "transformers could not build {part}, and what depends on it is null: {reason}"
+    ),
     "sizes.note.contradiction": (
         "The file states {name} = {stated}, but transformers' {model_type} reads {built}: its "
         "totals would be another model's, so shapes and totals are null."

@@ -52,9 +52,10 @@ def sizes_of_built(built: Built, config: Json) -> Sizes:
     _refuse_uneven(main, config)
     model = built.base if built.base is not None else built.full
     root = _part(model, main) if main is not built.config else model
-    top = _describe(main, root, main_name=_name_of(built.config, main))
+    name = _name_of(built.config, main)
+    top = _describe(main, root, main_name=name)
     count = count_parameters
-    notes = [*built.notes, *top.notes]
+    notes = [*built.notes, *top.notes, *_defaults(config, name, main)]
     return replace(
         top,
         model_type=str(config.get("model_type") or built.model_type),
@@ -94,6 +95,22 @@ def _raw_of(config: Json) -> Json:
         if isinstance(part, dict):
             return _raw_of(part)
     return config
+
+
+def _defaults(config: Json, name: str | None, main: Any) -> list[Note]:
+    """A part of a composite may leave out what its class has by default; say which sizes."""
+    own: object = config
+    for key in (name or "").split("."):
+        own = own.get(key) if isinstance(own, dict) and key else own
+    if not isinstance(own, dict):
+        own = config
+    wanted = ("d_model", "n_heads", "n_layers", "n_words")
+    missing = [meaning for meaning in wanted if stated(own, meaning) is None]
+    missing = [meaning for meaning in missing if value_of(main, meaning) is not None]
+    if name is None or not missing:
+        return []
+    names = ", ".join(missing)
+    return [Note("sizes.note.defaults", model_type=main.model_type, names=names)]
 
 
 def _name_of(config: Any, main: Any) -> str | None:
@@ -182,6 +199,9 @@ def _describe(config: Any, root: nn.Module | None, main_name: str | None) -> Siz
         notes.append(Note("sizes.note.stages", depths=depths, count=len(stages)))
     elif own and isinstance(n_layers, int) and len(own) < n_layers and _repeats(config):
         notes.append(Note("sizes.note.repeated", n_layers=n_layers, n_built=len(own)))
+    without_value = sum(module.kind == "separate" and module.value is None for module in own)
+    if without_value:
+        notes.append(Note("sizes.note.keys_are_values", count=without_value))
     cache = cache_of(config, root, modules, layers, notes) if root is not None else None
     layers = [
         replace(layer, window=window)

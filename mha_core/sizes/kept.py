@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mha_core.sizes.build import attribute, value_of
 from mha_core.sizes.cache import CacheLayers
-from mha_core.sizes.modules import AttentionModule
+from mha_core.sizes.modules import AttentionModule, unread_attention
 from mha_core.sizes.note import Note
 from mha_core.sizes.report import Layer
 
@@ -87,7 +87,17 @@ def cache_of(
         reason = "keys and values are compressed over several tokens in some layers"
         notes.append(Note("sizes.note.no_cache", reason=reason))
         return nothing
+    missed = unread_attention(root, modules) if _fewer(config, cached, two_sided) else None
+    if missed:
+        notes.append(Note("sizes.note.no_cache", reason=f"{missed} could not be read"))
+        return nothing
     return _cache_of_decoder(config, modules, cached, two_sided, causal, notes)
+
+
+def _fewer(config: Any, cached: list[tuple[AttentionModule, Layer]], two_sided: bool) -> bool:
+    """Whether some layers were not found to have attention."""
+    n_layers = value_of(config, "n_layers")
+    return not two_sided and isinstance(n_layers, int) and len(cached) < n_layers
 
 
 def _cache_of_decoder(
@@ -146,7 +156,7 @@ def _note_cache(
         rows = (first.n_kv_heads or 0) * ((first.d_head or 0) + (first.d_value or 0))
         n_cross = sum(module.cross for module in modules)
         notes.append(Note("sizes.note.two_sides", side="encoder", elements=rows * n_cross))
-    elif isinstance(n_layers, int) and len(cached) < n_layers:
+    elif _fewer(config, cached, two_sided):
         others = n_layers - len(cached)
         crossing = sum(module.cross for module in modules)
         key = "sizes.note.cross_layers" if crossing else "sizes.note.constant_state"

@@ -117,6 +117,20 @@ def find_attention(model: nn.Module) -> list[AttentionModule]:
     return found
 
 
+def unread_attention(model: nn.Module, found: list[AttentionModule]) -> str | None:
+    """The path of a module that calls itself attention but was not read, None if there is none."""
+    read = [module.path for module in found]
+    for path, module in model.named_modules():
+        name = type(module).__name__.lower()
+        if "attention" not in name or NOT_SOFTMAX.search(name) or _is_recurrent(module):
+            continue
+        around = any(f"{other}.".startswith(f"{path}.") or not path for other in read)
+        inside = any(f"{path}.".startswith(f"{other}.") for other in read)
+        if not around and not inside and any(True for _ in module.parameters()):
+            return str(path)
+    return None
+
+
 def _is_recurrent(module: nn.Module) -> bool:
     return any(name in RECURRENT_PARTS for name in (*module._modules, *module._parameters))
 
@@ -163,7 +177,7 @@ def _projections(path: str, module: nn.Module) -> tuple[str, dict[str, Projectio
 
 def _is_absent(module: nn.Module, name: str) -> bool:
     """Whether the value projection is there by name but switched off (keys serve as values)."""
-    return name in module._modules and module._modules[name] is None
+    return getattr(module, name, module) is None
 
 
 def _output(module: nn.Module) -> Projection | None:

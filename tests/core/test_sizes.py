@@ -157,7 +157,7 @@ def test_bundled_configs_are_read_fully(bundled: object) -> None:
 
 
 def test_no_such_bundled_config() -> None:
-    with pytest.raises(DataError, match="nowhere.json: no such file"):
+    with pytest.raises(DataError, match=r"nowhere\.json: no such file"):
         read_bundled("nowhere")
 
 

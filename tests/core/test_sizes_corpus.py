@@ -135,6 +135,15 @@ def test_mla_caches_the_latent() -> None:
     assert cache["elements_per_token"] == 61 * (512 + 64)
 
 
+def test_layers_that_differ_are_all_counted() -> None:
+    # Gemma 4: 25 windowed layers with 8 KV heads of 256, and 5 whose 2 keys of 512 serve as
+    # values; both are kept, the keys turned by RoPE and the values not.
+    found = report("gemma4-26b-a4b")
+    assert [layer["count"] for layer in found["layers"]] == [25, 5]
+    assert found["layers"][1]["shapes"]["w_v"] is None
+    assert found["kv_cache"]["elements_per_token"] == 25 * 2 * 8 * 256 + 5 * 2 * 2 * 512
+
+
 def test_hybrid_layers_cache_only_in_attention() -> None:
     # 48 layers, every fourth with attention: 12 · 2 · 2 KV heads · 256.
     assert report("tf_qwen3_next")["kv_cache"]["elements_per_token"] == 12 * 2 * 2 * 256
