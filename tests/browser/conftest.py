@@ -21,6 +21,9 @@ ARGUMENTS = [
 ]
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 SECONDS = 1000
+# On a page other than the first, Streamlit's own script looks for its server under that page's
+# path before it looks one level up, and the browser reports the misses.
+PROBES = ("/_stcore/health", "/_stcore/host-config")
 
 
 @pytest.fixture(scope="session")

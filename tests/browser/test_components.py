@@ -344,6 +344,33 @@ def test_a_blocked_script_is_said_and_can_be_retried(
     complaints.clear()
 
 
+def test_the_figure_follows_the_theme(page: Page, components_server: str) -> None:
+    grid = open_components(page, components_server)
+    letters = "node => node._fullLayout.font.color"
+    light = grid.locator(".th-canvas").evaluate(letters)
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(
+        "(light) => document.querySelector('.th-canvas')._fullLayout.font.color !== light",
+        arg=light,
+    )
+    shown = page.evaluate("getComputedStyle(document.querySelector('.th-plot')).color")
+    hexes = re.findall(r"\d+", shown)
+    drawn = grid.locator(".th-canvas").evaluate(letters).lstrip("#")
+    assert [int(drawn[i : i + 2], 16) for i in (0, 2, 4)] == [int(part) for part in hexes[:3]]
+
+
+def test_a_pick_moves_the_mark_without_a_redraw(page: Page, components_server: str) -> None:
+    grid = open_components(page, components_server)
+    image = grid.locator(".heatmaplayer image")
+    image.evaluate("node => node.setAttribute('data-same', '1')")
+    corner = tile(grid, 1)
+    click_cell(page, grid, corner["x"], corner["y"] + 5)
+    picked = "picked: Cell(figure='pattern', head=1, row=5, column=0)"
+    expect(page.get_by_text(picked)).to_be_visible()
+    page.wait_for_timeout(400)
+    expect(image).to_have_attribute("data-same", "1")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_severe(
     new_page: Callable[..., Page], components_server: str, scheme: str
