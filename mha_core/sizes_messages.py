@@ -140,6 +140,10 @@ SIZES_MESSAGES: dict[str, str] = {
         "the decoder's self-attention layers; its cross-attention keeps {elements} numbers more "
         "for each source token."
     ),
+    "sizes.note.tied_anyway": (
+        "The file says tie_word_embeddings is false, but transformers' {model_type} ties them: "
+        "total counts the shared matrix once, and a head stored apart would add to it."
+    ),
     "sizes.note.extra_bias": (
         "Beside the projections the layer learns {names}, added to their results; bias says "
         "whether the projection itself has one."

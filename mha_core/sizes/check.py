@@ -11,10 +11,12 @@ from mha_core.sizes.read import Json
 
 # One idea, many names. The first name that a file states counts.
 NAMES: dict[str, tuple[str, ...]] = {
-    "d_model": ("hidden_size", "d_model", "n_embd", "dim", "embed_dim", "n_embed", "width"),
+    "d_model": (
+        "hidden_size", "d_model", "n_embd", "dim", "embed_dim", "n_embed", "width", "model_dim",
+    ),
     "n_heads": (
         "num_attention_heads", "n_head", "n_heads", "num_heads", "encoder_attention_heads",
-        "attention_heads",
+        "attention_heads", "num_query_heads",
     ),
     "n_kv_heads": (
         "num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num", "n_kv_heads",
@@ -22,7 +24,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "d_head": ("head_dim", "d_kv", "kv_channels", "d_head", "attention_head_size", "head_size"),
     "n_layers": (
         "num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers", "depth",
-        "layers",
+        "layers", "num_transformer_layers",
     ),
     "d_mlp": ("intermediate_size", "n_inner", "d_ff", "ffn_dim", "ffn_hidden_size", "d_inner"),
     "n_words": ("vocab_size", "padded_vocab_size"),

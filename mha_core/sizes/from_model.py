@@ -56,6 +56,9 @@ def sizes_of_built(built: Built, config: Json) -> Sizes:
     top = _describe(main, root, main_name=name)
     count = count_parameters
     notes = [*built.notes, *top.notes, *_defaults(config, name, main)]
+    tied = attribute(built.config, "tie_word_embeddings")
+    if config.get("tie_word_embeddings") is False and tied is True:
+        notes.append(Note("sizes.note.tied_anyway", model_type=built.model_type))
     return replace(
         top,
         model_type=str(config.get("model_type") or built.model_type),
@@ -114,14 +117,19 @@ def _defaults(config: Json, name: str | None, main: Any) -> list[Note]:
 
 
 def _name_of(config: Any, main: Any) -> str | None:
+    """The path of keys from a configuration to its main part, None if it is the part itself."""
     if config is main:
         return None
+    return _path_to(config, main) or "the text part"
+
+
+def _path_to(config: Any, main: Any) -> str | None:
     for name, value in vars(config).items():
         if value is main:
             return str(name)
-        if hasattr(value, "sub_configs") and (inner := _name_of(value, main)):
+        if hasattr(value, "sub_configs") and (inner := _path_to(value, main)):
             return f"{name}.{inner}"
-    return "the text part"
+    return None
 
 
 def _part(model: nn.Module | None, config: Any) -> nn.Module | None:
@@ -193,6 +201,9 @@ def _describe(config: Any, root: nn.Module | None, main_name: str | None) -> Siz
     stages = _stages(own, layers)
     d_model = _width(config, own, bool(stages), notes)
     n_layers = value_of(config, "n_layers")
+    if any(note.key == "sizes.note.no_attention" for note in notes):
+        # A mixer without softmax may call its groups heads; they are not these.
+        n_heads, first = None, Layer()
     if stages:
         n_heads = [stage["n_heads"] for stage in stages]
         depths = [stage["n_layers"] for stage in stages]
