@@ -80,14 +80,17 @@ def softmax_or_zero(
 ) -> Tensor:
     """Softmax over the keys; a row with nothing to look at becomes zeros.
 
-    A sink takes part in the sum and is then left out. `dtype` is the float type of the exponents
-    and the sum; the pattern comes back in that of the scores.
+    The masked scores may be overwritten. A sink takes part in the sum and is then left out.
+    `dtype` is the float type of the exponents and the sum; the pattern comes back in that of the
+    scores.
     """
     if sinks is not None:
         column = sinks.to(masked)[:, None, None].expand(*masked.shape[:-1], 1)
         with_sink = torch.cat((masked, column), dim=-1)
         return with_sink.softmax(dim=-1, dtype=dtype)[..., :-1].to(masked.dtype)
     empty = rows_without_keys(masked, keep, bias)
+    if empty is None and dtype is None and not masked.requires_grad:
+        return torch.softmax(masked, dim=-1, out=masked)  # new room costs more than the sum
     if empty is None:
         return masked.softmax(dim=-1, dtype=dtype).to(masked.dtype)
     pattern = masked.masked_fill(empty, 0).softmax(dim=-1, dtype=dtype)

@@ -36,7 +36,12 @@ MUTANTS = (
     Mutant(
         "√d in place of √d_head", "attention", "scale=config.scale", "scale=x.shape[-1] ** -0.5"
     ),
-    Mutant("softmax over the queries", "options", "masked.softmax(dim=-1", "masked.softmax(dim=-2"),
+    Mutant(
+        "softmax over the queries",
+        "options",
+        "torch.softmax(masked, dim=-1",
+        "torch.softmax(masked, dim=-2",
+    ),
     Mutant(
         "KV heads tiled",
         "options",
