@@ -27,20 +27,24 @@ export function chooseLines(values, size, { places, threshold, top, most }) {
   return { lines: Object.assign(drawn, { isCut }), total };
 }
 
+/** How high an arc of this width rises: less and less, so that a long text stays a low picture. */
+const rise = (width) => MOST_HEIGHT * (1 - Math.exp((-0.5 * width) / MOST_HEIGHT));
+
 /** Arcs over one row of tokens; a token that looks at itself gets a small loop. */
 export function arcsPath(buttons, lines) {
   const centres = buttons.map((button) => button.offsetLeft + button.offsetWidth / 2);
   const farthest = Math.max(0, ...lines.map(({ query, key }) => Math.abs(centres[query] - centres[key])));
-  const height = Math.min(MOST_HEIGHT, Math.max(LEAST_HEIGHT, farthest * 0.42 + 12));
+  const height = Math.round(Math.max(LEAST_HEIGHT, rise(farthest) + 12));
   const of = ({ query, key }, turn, turns) => {
     // Several heads' arcs leave a token side by side.
     const shift = (turn - (turns - 1) / 2) * 3;
     const [from, to] = [centres[query] + shift, centres[key] + shift];
     const base = height - 1;
     if (query === key) return `M${from - 5} ${base}C${from - 12} ${base - 26} ${from + 12} ${base - 26} ${from + 5} ${base}`;
-    const rise = Math.min(height - 8, 14 + Math.abs(to - from) * 0.42) * 1.25;
+    // A cubic curve reaches three quarters of the way to its handles.
+    const handle = rise(Math.abs(to - from)) / 0.75;
     const lean = (to - from) * 0.12;
-    return `M${from} ${base}C${from + lean} ${base - rise} ${to - lean} ${base - rise} ${to} ${base}`;
+    return `M${from} ${base}C${from + lean} ${base - handle} ${to - lean} ${base - handle} ${to} ${base}`;
   };
   return { height, of };
 }
