@@ -14,6 +14,26 @@ MESSAGES: dict[str, str] = {
         "d_model = {d_model} cannot be shared equally by {n_heads} heads: d must be divisible "
         "by h. Choose an h that divides {d_model}, or set d_head yourself."
     ),
+    "weights.file": (
+        "{path} cannot be read as safetensors: {reason}. Give the path of a weights file that "
+        "training wrote."
+    ),
+    "weights.format": (
+        "{path} names the format {format}; expected “{expected}”. Give a weights file that this "
+        "project's training wrote."
+    ),
+    "weights.hash": (
+        "The numbers in {path} do not match the checksum written with them: the file was changed "
+        "or damaged. Restore it or train again."
+    ),
+    "weights.vocabulary": (
+        "{path} was trained with another vocabulary than this one. Train again, or restore the "
+        "vocabulary it was trained with."
+    ),
+    "weights.tensor": (
+        "In {path} the tensor {name} has shape {found}; the sizes ask for {expected}. Restore the "
+        "file or train again."
+    ),
     "model.layers": (
         "d_mlp = {d_mlp} names no model: expected one number per layer, 0 or more, at least one. "
         "Use 0 for a layer without an MLP."

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -55,7 +56,7 @@ class ModelConfig:
     n_vocabulary: int
     d_model: int = 96
     n_heads: int = 6
-    d_mlp: tuple[int, ...] = (0, 0, 128)
+    d_mlp: tuple[int, ...] = (0, 0, 96)
     base: float = 10_000.0
 
     def __post_init__(self) -> None:
@@ -334,3 +335,17 @@ def _with_heads(steps: AttentionSteps, heads: Tensor, w_o: Tensor) -> AttentionS
         concat=concat,
         out=linear(concat, w_o),
     )
+
+
+def load_toy_model(path: Path | str | None = None) -> ToyModel:
+    """The shipped model, or one read from a file; see `mha_core.checkpoint`.
+
+    Raises:
+        DataError: the file is missing, broken, or not of this vocabulary.
+
+    >>> load_toy_model().n_layers
+    3
+    """
+    from mha_core.checkpoint import FINAL, load_model
+
+    return load_model(FINAL if path is None else path)

@@ -1,0 +1,69 @@
+"""Documents that say the same twice: random words, and lists of names."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+
+from mha_core.grammar import Document, Relation
+from mha_core.lexicon import load_lexicon
+from mha_core.tokenizer import load_tokenizer
+
+SHORTEST, LONGEST = 5, 20
+
+
+@cache
+def all_words() -> tuple[str, ...]:
+    """Every word of the vocabulary."""
+    return tuple(e.piece for e in load_tokenizer().entries if e.kind == "word")
+
+
+@cache
+def pool_words() -> tuple[str, ...]:
+    """The sixty-four nouns of the first training steps."""
+    return tuple(noun.word for noun in load_lexicon("english").nouns)[:64]
+
+
+def repeat(words: list[str], language: str = "en") -> Document:
+    """Words said twice; the second time each can be predicted from the first.
+
+    >>> repeat(["cat", "dog", "cup"]).words
+    ['cat', 'dog', 'cup', 'cat', 'dog', 'cup']
+    """
+    length = len(words)
+    document = Document("zh" if language == "zh" else "en", skip_loss=length)
+    document.words = [*words, *words]
+    document.relations = [
+        Relation("repeat", place, place - length + 1) for place in range(length, 2 * length)
+    ]
+    return document
+
+
+def make_pool_repeat(draw: random.Random) -> Document:
+    """A repeat over the small pool, for the first training steps."""
+    return repeat(draw.choices(pool_words(), k=draw.randint(SHORTEST, LONGEST)))
+
+
+def make_repeat(draw: random.Random) -> Document:
+    """Random words of the whole vocabulary, or of the nouns, said twice."""
+    length = draw.randint(SHORTEST, LONGEST)
+    if draw.random() < 0.5:
+        return repeat(draw.choices(all_words(), k=length))
+    nouns = load_lexicon(draw.choice(("english", "english", "chinese"))).nouns
+    return repeat([noun.word for noun in draw.choices(nouns, k=length)])
+
+
+def make_names(draw: random.Random) -> Document:
+    """A list of names, said twice, with a sentence's frame around it."""
+    names = draw.sample([n.word for n in load_lexicon("english").names], draw.randint(3, 7))
+    listed: list[str] = []
+    for name in names[:-1]:
+        listed += [name, ","]
+    listed = [*listed[:-1], "and", names[-1]]
+    document = Document("en", skip_loss=len(listed))
+    document.add(*listed, draw.choice(("came .", "left .", "waited .", "laughed .")))
+    start = len(document.words)
+    document.add(*listed, draw.choice(("slept .", "talked .", "played .")))
+    for place in range(len(listed) - 1):
+        document.relations.append(Relation("repeat", start + place, place + 1))
+    return document

@@ -1,0 +1,208 @@
+"""Looking at many documents at once: which rows look where, and which continuation wins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mha_core.grammar import Choice, Document, Kind, Relation, make_documents
+from mha_core.model import EditHeads, ToyModel
+from mha_core.tokenizer import load_tokenizer
+
+Floats = NDArray[np.float64]
+BATCH = 100  # documents side by side
+
+
+@dataclass(frozen=True)
+class Row:
+    """One query of one document that should look at a target. Places count `<bos>`."""
+
+    ids: tuple[int, ...]
+    query: int
+    target: int
+    candidates: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One place of one document with a right and a wrong continuation. Places count `<bos>`."""
+
+    ids: tuple[int, ...]
+    query: int
+    right: int
+    wrong: int
+    target: int
+    distractor: int | None
+
+
+def ids_of(document: Document) -> tuple[int, ...]:
+    """Token numbers with `<bos>`."""
+    tokenizer = load_tokenizer()
+    return (tokenizer.bos.id, *document.ids)
+
+
+def row_of(document: Document, relation: Relation) -> Row:
+    """A relation of a document as a row of its patterns."""
+    candidates = tuple(place + 1 for place in relation.candidates or (relation.target,))
+    return Row(ids_of(document), relation.query + 1, relation.target + 1, candidates)
+
+
+def pair_of(document: Document, choice: Choice) -> Pair:
+    """A choice of a document as two continuations."""
+    tokenizer = load_tokenizer()
+    distractor = None if choice.distractor is None else choice.distractor + 1
+    return Pair(
+        ids_of(document),
+        choice.query + 1,
+        tokenizer.id_of(choice.right),
+        tokenizer.id_of(choice.wrong),
+        choice.target + 1,
+        distractor,
+    )
+
+
+def rows_for(kind: Kind, seed: int, count: int, *, candidates: int = 1) -> list[Row]:
+    """Rows of one kind, one per document, where at least so many candidates stand."""
+    rows: list[Row] = []
+    while len(rows) < count:
+        for document in make_documents(seed, 1000, KINDS[kind]):
+            found = [
+                r for r in document.relations
+                if r.kind == kind and len(r.candidates or (0,)) >= candidates
+            ]  # fmt: skip
+            if found:
+                rows.append(row_of(document, found[0]))
+        seed += 1_000_003
+    return rows[:count]
+
+
+def pairs_for(task: str, seed: int, count: int) -> list[Pair]:
+    """Minimal pairs of one task, one per document."""
+    pairs: list[Pair] = []
+    while len(pairs) < count:
+        for document in make_documents(seed, 1000, TASKS[task]):
+            found = [choice for choice in document.choices if choice.task == task]
+            if found:
+                pairs.append(pair_of(document, found[0]))
+        seed += 1_000_003
+    return pairs[:count]
+
+
+# Which kinds of documents hold a relation, and which a task.
+KINDS: dict[Kind, tuple[str, ...]] = {
+    "pronoun": ("reference",),
+    "subject": ("agreement",),
+    "reflexive": ("reflexive",),
+    "receiver": ("receiver",),
+    "measure": ("measure",),
+    "pronoun_zh": ("reference_zh",),
+    "classifier_zh": ("classifier_zh",),
+}
+TASKS: dict[str, tuple[str, ...]] = {
+    "reference": ("reference",),
+    "reference_same": ("reference",),
+    "agreement_phrase": ("agreement",),
+    "agreement_clause": ("agreement",),
+    "predicate": ("agreement",),
+    "reflexive": ("reflexive",),
+    "possessive": ("reflexive",),
+    "receiver": ("receiver",),
+    "measure": ("measure",),
+    "reference_zh": ("reference_zh",),
+    "reference_zh_same": ("reference_zh",),
+    "classifier_zh": ("classifier_zh",),
+}
+TASK_RELATION: dict[str, Kind] = {
+    "reference": "pronoun",
+    "reference_same": "pronoun",
+    "agreement_phrase": "subject",
+    "agreement_clause": "subject",
+    "predicate": "subject",
+    "reflexive": "reflexive",
+    "possessive": "reflexive",
+    "receiver": "receiver",
+    "measure": "measure",
+    "reference_zh": "pronoun_zh",
+    "reference_zh_same": "pronoun_zh",
+    "classifier_zh": "classifier_zh",
+}
+
+
+def pad_ids(sequences: Sequence[tuple[int, ...]]) -> Tensor:
+    """[sequence, token], filled up on the right, where causality hides it."""
+    width = max(map(len, sequences))
+    return torch.tensor([[*ids, *[0] * (width - len(ids))] for ids in sequences])
+
+
+def _batches(count: int) -> Iterator[slice]:
+    """Slices of at most BATCH items."""
+    for start in range(0, count, BATCH):
+        yield slice(start, min(start + BATCH, count))
+
+
+@torch.no_grad()
+def attention_rows(model: ToyModel, rows: Sequence[Row]) -> Floats:
+    """The query's attention in every head: [row, layer, head, key], zero beyond the query."""
+    width = max(len(row.ids) for row in rows)
+    found = np.zeros((len(rows), model.n_layers, model.n_heads, width))
+    for part in _batches(len(rows)):
+        chosen = rows[part]
+        steps = model.run(pad_ids([row.ids for row in chosen]))
+        queries = torch.tensor([row.query for row in chosen])
+        for layer, pattern in enumerate(steps.patterns):
+            picked = pattern[torch.arange(len(chosen)), :, queries]
+            found[part, layer, :, : picked.shape[-1]] = picked.numpy()
+    return found
+
+
+Knock = Callable[[int, Pair], tuple[list[int], list[int]]]  # layer, pair -> heads, keys to forbid
+
+
+@torch.no_grad()
+def choose(
+    model: ToyModel,
+    pairs: Sequence[Pair],
+    *,
+    knock: Knock | None = None,
+    edit_heads: EditHeads | None = None,
+) -> NDArray[np.bool_]:
+    """Whether the right continuation is more probable than the wrong one, for every pair.
+
+    Args:
+        model: the model.
+        pairs: places with two continuations.
+        knock: which edges from the query are forbidden, by layer: these heads, these keys.
+        edit_heads: see `ToyModel.run`.
+    """
+    right = np.zeros(len(pairs), dtype=bool)
+    for part in _batches(len(pairs)):
+        chosen = pairs[part]
+        ids = pad_ids([pair.ids for pair in chosen])
+        keep = None if knock is None else _knocked(model, ids, chosen, knock)
+        logits = model.run(ids, keep=keep, edit_heads=edit_heads).logits
+        at = torch.arange(len(chosen))
+        row = logits[at, torch.tensor([pair.query for pair in chosen])]
+        good = row[at, torch.tensor([pair.right for pair in chosen])]
+        bad = row[at, torch.tensor([pair.wrong for pair in chosen])]
+        right[part] = (good > bad).numpy()
+    return right
+
+
+def _knocked(model: ToyModel, ids: Tensor, pairs: Sequence[Pair], knock: Knock) -> list[Tensor]:
+    """Causal masks [pair, head, query, key], one per layer, without the forbidden edges."""
+    n_tokens = ids.shape[1]
+    causal = torch.ones(n_tokens, n_tokens, dtype=torch.bool).tril()
+    masks = []
+    for layer in range(model.n_layers):
+        keep = causal.repeat(len(pairs), model.n_heads, 1, 1)
+        for number, pair in enumerate(pairs):
+            heads, keys = knock(layer, pair)
+            for key in keys:
+                keep[number, heads, pair.query, key] = False
+        masks.append(keep)
+    return masks
