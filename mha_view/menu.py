@@ -24,6 +24,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "output",
         "why_heads",
     ),
+    "explore": ("gallery",),
 }
 ORDER = tuple(name for names in SECTIONS.values() for name in names)
 

@@ -1,0 +1,139 @@
+"""A page that shows every head: the patterns of all layers, as the reader wants to see them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from mha_core.metrics import MEASURES, Seen
+from mha_view import state
+from mha_view.explore.grouping import Grouping, group_tokens
+from mha_view.page import Page, open_page_as
+from mha_view.scene import Picked
+
+if TYPE_CHECKING:
+    from mha_view.components.plot import Cell
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Board(Page):
+    """A page about all heads of all layers.
+
+    A head's *place* is its number over all layers: layer · h + head.
+    """
+
+    @property
+    def n_heads(self) -> int:
+        """Heads of one layer."""
+        return self.config.n_heads
+
+    @property
+    def layer(self) -> int:
+        """The chosen layer, the last one where there are fewer."""
+        return min(self.scene.layer, len(self.walk.layers) - 1)
+
+    @property
+    def place(self) -> int:
+        """The chosen head's place."""
+        return self.layer * self.n_heads + self.head
+
+    @cached_property
+    def patterns(self) -> Array:
+        """[place, query, key], every head of every layer."""
+        return np.concatenate([layer.pattern for layer in self.walk.layers])
+
+    @property
+    def keep(self) -> Array:
+        """[query, key], who may look at whom."""
+        return self.walk.layers[0].keep
+
+    @cached_property
+    def seen(self) -> Seen:
+        """What the patterns were made from."""
+        tokens = self.reading.tokens
+        return Seen(
+            self.keep,
+            np.array([token.id for token in tokens]),
+            np.array([token.kind == "punctuation" for token in tokens]),
+        )
+
+    @cached_property
+    def grouping(self) -> Grouping:
+        """Which tokens are left out and which are taken together."""
+        scene = self.scene
+        return group_tokens(
+            self.reading.tokens,
+            scene.text,
+            hide_special=scene.hide_special,
+            whole_words=scene.whole_words,
+        )
+
+    def title(self, place: int) -> str:
+        """A head's name: layer and head."""
+        layer, head = divmod(place, self.n_heads)
+        return self.words("board.head", layer=layer, head=head)
+
+    def short(self, place: int) -> str:
+        """A head's name over its tile."""
+        layer, head = divmod(place, self.n_heads)
+        return self.words("board.short", layer=layer, head=head)
+
+    def scores(self, measure: str) -> Array:
+        """Every head's score on this sentence, [place]."""
+        scores: Array = MEASURES[measure].score(self.patterns, self.seen)
+        return scores
+
+    def order(self) -> list[int]:
+        """All places in the reader's order; heads without a score come last."""
+        if self.scene.sort == "place":
+            return list(range(len(self.patterns)))
+        scores = np.nan_to_num(self.scores(self.scene.sort), nan=-np.inf)
+        return [int(place) for place in np.argsort(-scores, kind="stable")]
+
+    def pick(self, cell: Cell | None, heads: Sequence[int]) -> None:
+        """Choose the head of a picked cell, and its cell for the walk's pages.
+
+        Args:
+            cell: in a picture of heads, drawn from the grouped tokens.
+            heads: the place of each of the picture's heads.
+        """
+        if cell is None:
+            state.change(picked=None)
+            return
+        layer, head = divmod(heads[cell.head], self.n_heads)
+        row, column = (self.grouping.first(place) for place in (cell.row, cell.column))
+        state.change(layer=layer, head=head, picked=Picked("pattern", head, row, column))
+
+    def picked_cell(self) -> tuple[int, int] | None:
+        """Row and column of the picked cell as it is drawn, or None."""
+        picked = self.scene.picked
+        if picked is None or picked.figure != "pattern" or picked.head != self.head:
+            return None
+        row, column = (self.grouping.find(token) for token in (picked.row, picked.column))
+        return None if row is None or column is None else (row, column)
+
+
+def open_board(name: str) -> Board:
+    """Open a page about all heads."""
+    return open_page_as(Board, name)
+
+
+def draw_reading_on(board: Board) -> None:
+    """The last row: what the page cannot show, where people trip, more to read."""
+    limits, trip = st.columns(2)
+    with limits.container(border=True, height="stretch"):
+        st.markdown(f"##### {board.words('card.limits')}")
+        st.markdown(board.text("limits"))
+    with trip.container(border=True, height="stretch"):
+        st.markdown(f"##### {board.words('card.trip')}")
+        st.markdown(board.text("trip"))
+    with st.expander(board.words("card.more")):
+        st.markdown(board.text("more"))

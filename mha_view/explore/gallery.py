@@ -1,0 +1,193 @@
+"""The gallery's parts: controls, the chosen head and its passport, heads like it, the mean."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import get_args
+
+import numpy as np
+import streamlit as st
+
+from mha_core.metrics import MEASURES, entropy
+from mha_core.regroup import divergences
+from mha_view import controls, state
+from mha_view.explore.board import Board
+from mha_view.explore.passport import Line, passport
+from mha_view.explore.sample import sample_divergences
+from mha_view.figures import explore
+from mha_view.scene import Sorting, View
+from mha_view.show import show
+
+MOST_LIKE = 5
+
+
+def draw_controls(board: Board) -> None:
+    """Order, hidden tokens, whole words."""
+    words = board.words
+    with st.container(horizontal=True, vertical_alignment="bottom", key="gallery_controls"):
+        st.selectbox(
+            words("gallery.sort"),
+            get_args(Sorting),
+            format_func=lambda name: words(f"measure.{name}"),
+            width=300,
+            **state.bind("sort"),
+        )
+        st.toggle(words("gallery.hide"), help=words("gallery.hide.help"),
+                  **state.bind("hide_special"))  # fmt: skip
+        st.toggle(words("gallery.merge"), help=words("gallery.merge.help"),
+                  **state.bind("whole_words"))  # fmt: skip
+        controls.draw_scale(words)
+    if board.grouping.hidden:
+        hidden = board.patterns[:, :, list(board.grouping.hidden)].sum(axis=-1).mean()
+        st.warning(words("gallery.hidden", n=len(board.grouping.hidden), share=f"{hidden:.0%}"))
+
+
+def draw_tiles(board: Board) -> None:
+    """All heads in the reader's order; a picked tile becomes the chosen head."""
+    words, sort = board.words, board.scene.sort
+    order = board.order()
+    titles = [board.short(place) for place in order]
+    if sort != "place":
+        scores = board.scores(sort)
+        titles = [
+            title if np.isnan(scores[place]) else f"{title} · {scores[place]:.2f}"
+            for title, place in zip(titles, order, strict=True)
+        ]
+    picture = explore.gallery(
+        "gallery",
+        board.grouping.apply(board.patterns[order]),
+        board.grouping.apply_mask(board.keep),
+        [
+            f"<b>{title}</b>" if place == board.place else title
+            for title, place in zip(titles, order, strict=True)
+        ],
+        board.grouping.labels,
+        words,
+        colours=explore.head_colours(order, board.n_heads),
+        scale=board.scene.scale,
+        across=board.n_heads if board.n_heads <= 6 else None,
+        alt=words("alt.gallery", n=len(order), first=titles[0], last=titles[-1]),
+    )
+    show(picture, words, None, partial(board.pick, heads=order))
+
+
+def draw_chosen(board: Board) -> None:
+    """The chosen head, as a heatmap or as lines between tokens."""
+    words, scene = board.words, board.scene
+    st.markdown(f"##### {words('gallery.chosen', title=board.title(board.place))}")
+    st.segmented_control(
+        words("gallery.view"),
+        get_args(View),
+        required=True,
+        label_visibility="collapsed",
+        format_func=lambda name: words(f"view.{name}"),
+        **state.bind("view"),
+    )
+    pattern = board.grouping.apply(board.patterns[board.place])
+    keep = board.grouping.apply_mask(board.keep)
+    cell = board.picked_cell()
+    if scene.view == "links":
+        _draw_links(board, np.where(keep, pattern, np.nan), cell)
+        return
+    picture = explore.one_head(
+        pattern, keep, board.grouping.labels, words,
+        title=board.title(board.place), scale=scene.scale,
+    )  # fmt: skip
+    marked = None if cell is None else (0, *cell)
+    show(picture, words, marked, partial(board.pick, heads=[board.place]))
+
+
+def _draw_links(board: Board, shown: np.ndarray, cell: tuple[int, int] | None) -> None:
+    """The chosen head as lines."""
+    from mha_view.components.links import MOST_TOKENS, links
+    from mha_view.theme import head_colour
+
+    first = slice(None, MOST_TOKENS)
+    links(
+        board.grouping.labels,
+        shown[None, first, first],
+        heads=[board.head],
+        colours=[head_colour(board.head)],
+        key="gallery_links",
+        alt=board.words("alt.board_links", title=board.title(board.place)),
+        words=board.words.group("plot") | board.words.group("links"),
+        query=None if cell is None else cell[0],
+    )
+
+
+def draw_passport(board: Board) -> None:
+    """The chosen head's scores on this sentence, each with what chance gives."""
+    words = board.words
+    pattern, n_tokens = board.patterns[board.place], len(board.reading)
+    most = {"share": 1.0, "nats": math.log(max(n_tokens, 2)), "keys": n_tokens,
+            "tokens": max(n_tokens - 1, 1)}  # fmt: skip
+    lines = [
+        Line(
+            words(f"measure.{name}"),
+            float(measure.score(pattern, board.seen)),
+            measure.unit,
+            measure.chance(board.seen),
+            title=words(f"measure.{name}.means"),
+            most=most[measure.unit],
+        )
+        for name, measure in MEASURES.items()
+    ]
+    told = [line for line in lines if not math.isnan(line.value)]
+    st.markdown(f"##### {words('gallery.passport', title=board.title(board.place))}")
+    st.html(passport(told, words, words("gallery.passport.caption")))
+    with st.popover(words("gallery.formulas"), type="tertiary"):
+        for name, measure in MEASURES.items():
+            source = f" · {measure.source}" if measure.source else ""
+            st.markdown(
+                f"**{words(f'measure.{name}')}** ${measure.formula}$  \n"
+                f"{words(f'measure.{name}.means')}{source}"
+            )
+
+
+def draw_like(board: Board) -> None:
+    """The heads whose patterns are nearest to the chosen one's."""
+    words = board.words
+    st.markdown(f"##### {words('gallery.like', title=board.title(board.place))}")
+    if board.scene.weights == "toy":
+        apart, count = sample_divergences()
+        st.caption(words("gallery.like.sample", n=count))
+    else:
+        apart = divergences(board.patterns)
+        st.caption(words("gallery.like.here"))
+    near = [int(place) for place in np.argsort(apart[board.place]) if place != board.place]
+    with st.container(horizontal=True, key="gallery_like", gap="small"):
+        for place in near[:MOST_LIKE]:
+            layer, head = divmod(place, board.n_heads)
+            bits = f"{apart[board.place, place]:.2f}"
+            st.button(
+                words("gallery.like.head", title=board.title(place), bits=bits),
+                key=f"like_{place}",
+                **state.setter(layer=layer, head=head),
+            )
+
+
+def draw_mean(board: Board) -> None:
+    """Each layer's mean over its heads, and what the mean hides."""
+    words, n_heads = board.words, board.n_heads
+    layers = [layer.pattern for layer in board.walk.layers]
+    means = np.stack([pattern.mean(axis=0) for pattern in layers])
+    titles = [words("gallery.mean.layer", layer=layer) for layer in range(len(layers))]
+    keep = board.grouping.apply_mask(board.keep)
+    picture = explore.gallery(
+        "mean", board.grouping.apply(means), keep, titles, board.grouping.labels, words,
+        colours=["var(--residual)"] * len(means), scale=board.scene.scale,
+        across=min(3, len(means)), alt=words("alt.mean", n=len(means)), largest=18,
+    )  # fmt: skip
+    show(picture, words, None, lambda cell: None)
+    for layer, pattern in enumerate(layers):
+        apart = divergences(pattern).sum() / max(n_heads * (n_heads - 1), 1)
+        st.markdown(
+            words(
+                "gallery.mean.hides",
+                layer=layer,
+                mean=f"{entropy(means[layer]).mean():.2f}",
+                heads=f"{entropy(pattern).mean():.2f}",
+                apart=f"{apart:.2f}",
+            )
+        )

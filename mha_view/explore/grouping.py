@@ -1,0 +1,108 @@
+"""Tokens hidden or merged for reading, and the way back to the tokens themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mha_core.regroup import hide_tokens, merge_tokens
+from mha_core.vocabulary import CJK
+
+if TYPE_CHECKING:
+    from mha_core.tokenizer import Token
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Which tokens a picture shows, and which of them as one.
+
+    Attributes:
+        groups: the tokens of each row, in order; hidden tokens are in none.
+        labels: what is printed for each row.
+        hidden: the tokens left out.
+    """
+
+    groups: tuple[tuple[int, ...], ...]
+    labels: tuple[str, ...]
+    hidden: tuple[int, ...]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every token is a row of its own."""
+        return not self.hidden and all(len(group) == 1 for group in self.groups)
+
+    def first(self, row: int) -> int:
+        """The first token of a row."""
+        return self.groups[row][0]
+
+    def find(self, token: int) -> int | None:
+        """The row a token is in, or None where it is hidden or not there."""
+        rows = (row for row, group in enumerate(self.groups) if token in group)
+        return next(rows, None)
+
+    def apply(self, patterns: Array) -> Array:
+        """Patterns [..., query, key] over the rows shown: merged first, then hidden tokens taken
+        out and each row scaled back to 1."""
+        if self.is_plain:
+            return patterns
+        every = sorted([*self.groups, *((token,) for token in self.hidden)])
+        merged = merge_tokens(patterns, every)
+        return hide_tokens(merged, [every.index((token,)) for token in self.hidden])
+
+    def apply_mask(self, keep: Array) -> Array:
+        """The mask [query, key] over the rows shown: a row may look at what any of its tokens
+        may."""
+        if self.is_plain:
+            return keep
+        rows = [[keep[np.ix_(one, two)].any() for two in self.groups] for one in self.groups]
+        return np.array(rows, dtype=bool).reshape(len(self.groups), len(self.groups))
+
+
+def joins(before: Token, token: Token, text: str) -> bool:
+    """Whether two neighbours are parts of one word outside the vocabulary.
+
+    The bytes of one character belong together, and so do letters and digits that touch; Chinese
+    characters are words.
+    """
+    parts = ("character", "byte")
+    if before.kind not in parts or token.kind not in parts:
+        return False
+    if token.start == before.start:
+        return True
+    pair = text[before.start : before.end], text[token.start : token.end]
+    return token.start == before.end and all(c.isalnum() and not CJK.match(c) for c in pair)
+
+
+def group_tokens(
+    tokens: Sequence[Token], text: str, *, hide_special: bool = False, whole_words: bool = False
+) -> Grouping:
+    """Decide what a picture shows of a sentence.
+
+    Args:
+        tokens: the sentence's tokens, `<bos>` among them.
+        text: the sentence.
+        hide_special: leave `<bos>` and its like out.
+        whole_words: take neighbouring pieces of a word as one.
+    """
+    groups: list[tuple[int, ...]] = []
+    hidden: list[int] = []
+    for place, token in enumerate(tokens):
+        if hide_special and token.kind == "special":
+            hidden.append(place)
+        elif whole_words and groups and joins(tokens[place - 1], token, text):
+            groups[-1] = (*groups[-1], place)
+        else:
+            groups.append((place,))
+    labels = tuple(
+        tokens[group[0]].display
+        if len(group) == 1
+        else text[tokens[group[0]].start : tokens[group[-1]].end]
+        for group in groups
+    )
+    return Grouping(tuple(groups), labels, tuple(hidden))

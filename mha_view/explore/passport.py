@@ -1,0 +1,82 @@
+"""A head's passport: its scores as bars, with what chance gives, in one table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from mha_view.words import Words
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a passport.
+
+    Attributes:
+        label: what is measured.
+        value: the score; NaN where nothing counts.
+        unit: nats, keys, tokens or share.
+        chance: what a head gets that looks at every visible key alike; NaN for none.
+        low, high: the interval's ends; NaN for none.
+        title: more about it, shown on hover and read aloud.
+        most: the largest value there could be, where the bar ends.
+    """
+
+    label: str
+    value: float
+    unit: str
+    chance: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    title: str = ""
+    most: float = 1.0
+
+
+def passport(lines: Sequence[Line], words: Words, caption: str) -> str:
+    """The lines as an HTML table: name, bar with chance tick and interval, number, chance."""
+    head = "".join(
+        f'<th scope="col">{escape(words(f"passport.{name}"))}</th>'
+        for name in ("measure", "bar", "score", "chance")
+    )
+    rows = "".join(_row(line, words) for line in lines)
+    return (
+        f'<table class="passport"><caption>{escape(caption)}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    )
+
+
+def _row(line: Line, words: Words) -> str:
+    """One line."""
+    if math.isnan(line.value):
+        drawn, number = "", words("passport.none")
+    else:
+        drawn, number = _bar(line), f"{line.value:.2f}"
+    interval = ""
+    if not math.isnan(line.low):
+        interval = f'<small class="interval">{line.low:.2f}–{line.high:.2f}</small>'
+    chance = "" if math.isnan(line.chance) else f"{line.chance:.2f}"
+    unit = "" if line.unit == "share" else f"<small>{escape(words(f'unit.{line.unit}'))}</small>"
+    return (
+        f'<tr title="{escape(line.title)}"><th scope="row">{escape(line.label)} {unit}</th>'
+        f'<td class="barcell">{drawn}</td><td class="num">{escape(number)}{interval}</td>'
+        f'<td class="num chance">{escape(chance)}</td></tr>'
+    )
+
+
+def _bar(line: Line) -> str:
+    """The bar from 0 to the most there could be, a tick at chance, a line over the interval."""
+
+    def place(value: float) -> str:
+        return f"{min(max(value / line.most, 0.0), 1.0) * 100:.1f}%"
+
+    parts = [f'<span class="fill" style="width:{place(line.value)}"></span>']
+    if not math.isnan(line.low):
+        wide = max(line.high - line.low, 0.0)
+        parts.append(
+            f'<span class="range" style="left:{place(line.low)};width:{place(wide)}"></span>'
+        )
+    if not math.isnan(line.chance):
+        parts.append(f'<span class="tick" style="left:{place(line.chance)}"></span>')
+    return f'<span class="track">{"".join(parts)}</span>'

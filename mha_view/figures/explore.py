@@ -1,0 +1,154 @@
+"""Pictures of many heads: all at a glance, one large, two and their difference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mha_view.figures import heat
+from mha_view.figures.walk import MOST_MATRIX_ROWS, MOST_TILE_CELLS, pooled_labels
+from mha_view.scene import ColourScale
+from mha_view.show import Picture
+from mha_view.theme import head_colour
+from mha_view.words import Words
+
+Array = NDArray[np.floating]
+
+
+def gallery(
+    name: str,
+    patterns: Array,
+    keep: NDArray[np.bool_],
+    titles: Sequence[str],
+    labels: Sequence[str],
+    words: Words,
+    *,
+    colours: Sequence[str],
+    scale: ColourScale = "linear",
+    across: int | None = None,
+    alt: str,
+    largest: int = 14,
+) -> Picture:
+    """Every head as a tile, on one scale from 0 to 1.
+
+    Args:
+        name: the picture's name; a picked cell's head is the tile's number.
+        patterns: [tile, query, key].
+        keep: [query, key], who may look at whom.
+        titles: a title a tile.
+        labels: a label a token.
+        words: the reader's words.
+        colours: a colour a tile, beside its title.
+        scale: how weights become colours.
+        across: tiles side by side.
+        alt: the picture in words.
+        largest: the most pixels a cell may take.
+    """
+    shown = np.where(keep, patterns, np.nan)
+    values, block, _ = heat.pool(shown, MOST_TILE_CELLS, MOST_TILE_CELLS)
+    pooled = pooled_labels(labels, block)
+    figure = heat.tiles(
+        name,
+        values,
+        titles=titles,
+        rows=pooled,
+        columns=pooled,
+        row_title=words("axis.query"),
+        column_title=words("axis.key"),
+        colour=heat.share_axis(scale, words("axis.weight")),
+        hover=words("hover.board"),
+        title_colours=colours,
+        across=across,
+    )
+    figure["data"][0]["meta"]["tile"] |= {"largest": largest, "narrow": min(3, len(values))}
+    return Picture(name, figure, alt, height=None, arrays={name: shown}, block=(block, block))
+
+
+def one_head(
+    pattern: Array,
+    keep: NDArray[np.bool_],
+    labels: Sequence[str],
+    words: Words,
+    *,
+    title: str,
+    scale: ColourScale = "linear",
+) -> Picture:
+    """One head's pattern, large.
+
+    Args:
+        pattern: [query, key].
+        keep: [query, key].
+        labels: a label a token.
+        words: the reader's words.
+        title: which head.
+        scale: how weights become colours.
+    """
+    shown = np.where(keep, pattern, np.nan)
+    values, block, _ = heat.pool(shown, MOST_MATRIX_ROWS, MOST_MATRIX_ROWS)
+    pooled = pooled_labels(labels, block)
+    figure = heat.matrix(
+        "chosen",
+        values,
+        rows=pooled,
+        columns=pooled,
+        row_title=words("axis.query"),
+        column_title=words("axis.key"),
+        colour=heat.share_axis(scale, words("axis.weight")),
+        hover=words("hover.board"),
+    )
+    return Picture(
+        "chosen",
+        figure,
+        words("alt.chosen", title=title, n=len(labels), low=f"{np.nanmin(shown):.3f}",
+              high=f"{np.nanmax(shown):.3f}"),
+        height=int(min(640, max(300, 130 + 24 * len(pooled)))),
+        arrays={"pattern": shown},
+        block=(block, block),
+    )  # fmt: skip
+
+
+def difference(
+    first: Array,
+    second: Array,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    words: Words,
+) -> Picture:
+    """How much more the second looks, cell by cell, centred on zero.
+
+    Args:
+        first, second: [query, key]; NaN where a side may not look.
+        rows, columns: labels.
+        words: the reader's words.
+    """
+    apart = np.nan_to_num(second) - np.nan_to_num(first)
+    shown = np.where(np.isnan(first) & np.isnan(second), np.nan, apart)
+    values, block_rows, block_columns = heat.pool(shown, MOST_TILE_CELLS, MOST_TILE_CELLS)
+    figure = heat.matrix(
+        "difference",
+        values,
+        rows=pooled_labels(rows, block_rows),
+        columns=pooled_labels(columns, block_columns),
+        row_title=words("axis.query"),
+        column_title=words("axis.key"),
+        colour=heat.signed_axis([shown], words("axis.difference")),
+        hover=words("hover.board"),
+    )
+    row, column = (int(n) for n in np.unravel_index(int(np.nanargmax(np.abs(shown))), shown.shape))
+    return Picture(
+        "difference",
+        figure,
+        words("alt.difference", query=rows[row], key=columns[column],
+              value=f"{shown[row, column]:+.2f}"),
+        height=int(min(560, max(280, 120 + 22 * len(values)))),
+        arrays={"difference": shown},
+        block=(block_rows, block_columns),
+        pickable=False,
+    )  # fmt: skip
+
+
+def head_colours(places: Sequence[int], n_heads: int) -> list[str]:
+    """The colour of each head, by its number in its layer."""
+    return [head_colour(place % n_heads) for place in places]

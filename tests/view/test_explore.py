@@ -1,0 +1,143 @@
+"""The pages that explore heads: what they show is what the core computes."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from mha_core.metrics import MEASURES, Seen
+from mha_core.tokenizer import load_tokenizer
+from mha_view import compute
+from mha_view.explore.grouping import group_tokens
+from mha_view.explore.passport import Line, passport
+from mha_view.figures import explore
+from mha_view.menu import SECTIONS
+from mha_view.scene import Scene
+from mha_view.texts import TEXTS
+from mha_view.words import LANGS, Words
+from tests.view.test_pages import CHINESE, html, open_app, pictures, texts
+
+CUSTOM = Scene(weights="custom", text=TEXTS["repeat"], n_heads=6)
+
+
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize("page", SECTIONS["explore"])
+@pytest.mark.parametrize("weights", ["toy", "custom"])
+def test_each_page_runs_in_each_language(page: str, lang: str, weights: str) -> None:
+    app = open_app(page, Scene(lang=lang, weights=weights, text=TEXTS["cat"]))
+    assert not app.exception
+    assert not app.error
+    assert [item.value for item in app.title] == [Words(lang).lesson(page, "title")]
+    assert bool(CHINESE.search(texts(app))) == (lang == "zh")
+    said = {"en": "not why the model decided", "zh": "说明不了模型为什么这样判断"}[lang]
+    assert said in texts(app)
+    assert pictures(app) >= 1
+
+
+def scores_shown(app) -> dict[str, float]:  # type: ignore[no-untyped-def]
+    """The passport on the page: label and score."""
+    rows = re.findall(r'<th scope="row">(.*?)</th>.*?<td class="num">([\d.]+)', html(app))
+    return {re.sub(r"\s*<small>.*", "", label).strip(): float(score) for label, score in rows}
+
+
+@pytest.mark.parametrize("mask", ["causal", "two_way", "window"])
+def test_the_passport_shows_the_cores_scores(mask: str) -> None:
+    scene = CUSTOM.with_(mask=mask, head=4)
+    shown = scores_shown(open_app("gallery", scene))
+    trace = compute.layer_of(scene)
+    ids = np.array([token.id for token in compute.reading_of(scene).tokens])
+    seen = Seen(trace.keep, ids, np.zeros(len(ids), dtype=bool))
+    words, told = Words("en"), 0
+    for name, measure in MEASURES.items():
+        expected = float(measure.score(trace.pattern[4], seen))
+        label = words(f"measure.{name}")
+        assert (label in shown) == np.isfinite(expected), name
+        if label in shown:
+            told += 1
+            assert shown[label] == pytest.approx(expected, abs=0.0051), name
+    assert told >= 8
+
+
+def test_sorting_puts_the_largest_score_first_and_keeps_names() -> None:
+    from mha_view.explore.board import Board
+
+    scene = CUSTOM.with_(sort="confidence")
+    board = Board(
+        "gallery", Words("en"), scene, compute.config_of(scene), compute.reading_of(scene)
+    )
+    scores = board.scores("confidence")
+    assert board.order() == sorted(range(6), key=lambda place: -scores[place])
+    assert scores[board.order()[0]] == max(scores)
+    assert board.title(board.order()[0]) == f"Layer 0 · head {int(scores.argmax())}"
+
+
+def test_hidden_and_merged_tokens_find_their_way_back() -> None:
+    tokenizer = load_tokenizer()
+    text = "the zebra's café 小猫"
+    tokens = (tokenizer.bos, *tokenizer.encode(text).tokens)
+    plain = group_tokens(tokens, text)
+    assert plain.is_plain
+    assert plain.labels == tuple(token.display for token in tokens)
+    grouping = group_tokens(tokens, text, hide_special=True, whole_words=True)
+    assert grouping.hidden == (0,)
+    assert "zebra" in grouping.labels
+    assert "café" in grouping.labels, "two bytes of one letter"
+    assert "小猫" in grouping.labels
+    for row, group in enumerate(grouping.groups):
+        assert grouping.first(row) == group[0]
+        assert all(grouping.find(token) == row for token in group)
+    assert grouping.find(0) is None
+    assert sorted([*grouping.hidden, *(t for group in grouping.groups for t in group)]) == list(
+        range(len(tokens))
+    )
+    pattern = np.tril(np.random.default_rng(0).random((2, len(tokens), len(tokens))))
+    pattern /= pattern.sum(-1, keepdims=True)
+    shown = grouping.apply(pattern)
+    assert shown.shape == (2, len(grouping.groups), len(grouping.groups))
+    assert shown[:, 1:].sum(-1) == pytest.approx(1)
+
+
+def test_hiding_says_how_much_was_hidden() -> None:
+    scene = Scene(text=TEXTS["cat"], hide_special=True)
+    app = open_app("gallery", scene)
+    patterns = np.concatenate([layer.pattern for layer in compute.walk_of(scene).layers])
+    assert f"{patterns[:, :, 0].mean():.0%}" in app.warning[0].value
+
+
+def test_a_gallery_draws_the_numbers_it_was_given() -> None:
+    patterns = np.tril(np.random.default_rng(1).random((5, 7, 7)))
+    keep = np.tril(np.ones((7, 7), dtype=bool))
+    labels = [f"<b>{n}" for n in range(7)]
+    picture = explore.gallery(
+        "gallery", patterns, keep, [f"H{n}" for n in range(5)], labels, Words("en"),
+        colours=["#000"] * 5, alt="heads",
+    )  # fmt: skip
+    [trace] = picture.figure["data"]
+    assert np.array_equal(trace["z"], np.where(keep, patterns, np.nan).astype("f4"), equal_nan=True)
+    assert picture.figure["layout"]["coloraxis"]["cmin"] == 0
+    assert picture.figure["layout"]["coloraxis"]["cmax"] == 1
+
+
+def test_a_difference_is_second_minus_first_and_centred() -> None:
+    first, second = np.array([[0.2, np.nan], [0.9, 0.1]]), np.array([[1.0, np.nan], [0.3, 0.7]])
+    picture = explore.difference(first, second, ["a", "b"], ["a", "b"], Words("en"))
+    shown = picture.arrays["difference"]
+    assert shown[0, 0] == pytest.approx(0.8)
+    assert np.isnan(shown[0, 1])
+    axis = picture.figure["layout"]["coloraxis"]
+    assert axis["cmin"] == -axis["cmax"] == pytest.approx(-0.8)
+
+
+def test_a_passport_escapes_and_marks_chance() -> None:
+    made = passport(
+        [Line("<b>", 0.5, "share", 0.25, 0.4, 0.6), Line("none", float("nan"), "nats")],
+        Words("en"),
+        "scores",
+    )
+    assert "&lt;b&gt;" in made
+    assert 'class="tick" style="left:25.0%"' in made
+    assert 'class="range" style="left:40.0%;width:20.0%"' in made
+    assert "0.40–0.60" in made
+    assert Words("en")("passport.none") in made
