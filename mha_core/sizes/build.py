@@ -23,8 +23,8 @@ from mha_core.sizes.read import Json
 if TYPE_CHECKING:
     from torch import nn
 
-MAX_SECONDS = 40.0
-MAX_TENSORS = 400_000
+MAX_SECONDS = 15.0
+MAX_TENSORS = 250_000
 # Keys that ask for code, kernels, packages or float types; none changes a shape.
 DROPPED = {
     "auto_map", "quantization_config", "torch_dtype", "dtype", "attn_implementation",

@@ -31,7 +31,7 @@ NAMES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 # Far above any model that exists, far below what would hurt to build on the meta device.
 LIMITS = {
-    "d_model": 2**20, "n_heads": 2**16, "n_kv_heads": 2**16, "d_head": 2**20, "n_layers": 10_000,
+    "d_model": 2**20, "n_heads": 2**16, "n_kv_heads": 2**16, "d_head": 2**20, "n_layers": 2_000,
     "d_mlp": 2**24, "n_words": 2**28,
 }  # fmt: skip
 MEANING = {name: meaning for meaning, names in NAMES.items() for name in names}

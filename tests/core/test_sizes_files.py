@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mha_core.errors import DataError
-from mha_core.sizes import measure, read_bytes, read_text
+from mha_core.sizes import build, measure, read_bytes, read_text
 from mha_core.sizes.__main__ import main
 
 CONFIGS = Path(__file__).parents[1] / "data" / "configs"
@@ -149,6 +150,21 @@ def test_remote_code_is_never_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         {**GOOD, "auto_map": automatic, "model_type": "own", "architectures": ["Own"]}
     )
     assert unknown.parameters.total is None
+
+
+@pytest.mark.parametrize("limit", [{"tensors": 10}, {"seconds": 0.0}])
+def test_building_is_bounded(limit: dict[str, Any]) -> None:
+    with build.budget(**limit), pytest.raises(build.BudgetError, match="to build"):
+        torch.nn.Sequential(*(torch.nn.Linear(2, 2) for _ in range(50)))
+    # The watch is gone afterwards.
+    torch.nn.Sequential(*(torch.nn.Linear(2, 2) for _ in range(50)))
+
+
+def test_too_large_to_build_leaves_totals_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "_attempt", lambda kind, config: (None, "more than 1 s to build"))
+    found = measure(GOOD)
+    assert (found.d_model, found.n_heads, found.parameters.total) == (64, 8, None)
+    assert any("base is null: more than 1 s to build" in str(note) for note in found.notes)
 
 
 def mutations() -> st.SearchStrategy[dict[str, Any]]:
