@@ -31,7 +31,7 @@ class Seen:
     out: Tensor
     weights: AttentionWeights[Tensor]
     config: AttentionConfig
-    wrong: dict[str, Any]  # what replaces a right setting, in the config or among the inputs
+    wrong: dict[str, Any]  # what replaces a right setting, of the config, the weights or the inputs
     inputs: dict[str, Tensor] = field(default_factory=dict)
 
 
@@ -150,6 +150,8 @@ def llama_like(kind: str, config: AttentionConfig, wrong: dict[str, Any], **sett
     if config.qk_norm:
         gains = {"q_norm": core.q_norm.weight.detach(), "k_norm": core.k_norm.weight.detach()}
         weights = AttentionWeights(**dict(weights.items()), **gains)
+    if hasattr(core, "sinks"):
+        weights = AttentionWeights(**dict(weights.items()), sinks=core.sinks.detach())
     return Seen(x, result[1], out, weights, config, wrong)
 
 
@@ -184,6 +186,26 @@ def mistral() -> Seen:
     """A window of three tokens, the query counted, which is a reach of two."""
     config = AttentionConfig(24, 4, 2, rope=Rope(base=100.0), window=(2, None))
     return llama_like("Mistral", config, {"window": (3, None)}, sliding_window=3)
+
+
+def olmo2() -> Seen:
+    """RMSNorm of the whole query and key vectors, before the split."""
+    config = AttentionConfig(24, 4, 2, rope=Rope(base=100.0), qk_norm="whole", qk_norm_eps=1e-5)
+    return llama_like("Olmo2", config, {"qk_norm": None})
+
+
+def gpt_oss() -> Seen:
+    """A learned sink for every head, biases, and a window."""
+    config = AttentionConfig(24, 4, 2, d_head=10, rope=Rope(base=100.0), window=(3, None))
+    settings = {
+        "head_dim": 10,
+        "attention_bias": True,
+        "sliding_window": 4,
+        "layer_types": ["sliding_attention"],
+        "num_local_experts": 2,
+        "num_experts_per_tok": 1,
+    }
+    return llama_like("GptOss", config, {"sinks": None}, **settings)
 
 
 def gpt_neox() -> Seen:
@@ -282,4 +304,5 @@ def keras_style() -> Seen:
 
 LIBRARIES: tuple[Callable[[], Seen], ...] = (
     gpt2, bert, vit, llama, qwen3, gemma2, gpt_neox, gptj, mistral, t5, torch_module, keras_style,
+    olmo2, gpt_oss,
 )  # fmt: skip
