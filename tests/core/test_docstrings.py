@@ -9,7 +9,7 @@ import pytest
 
 MODULES = (
     "attention", "cache", "checks", "config", "device", "fused", "masks", "options", "reference",
-    "rope", "trace", "walk", "weights",
+    "rope", "steps", "trace", "walk", "weights",
 )  # fmt: skip
 STABLE = {
     "attention": ("scaled_dot_product", "attention", "fused_attention"),
