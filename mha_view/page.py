@@ -13,8 +13,10 @@ import streamlit as st
 from mha_core.config import AttentionConfig
 from mha_core.errors import TwelveHeadsError
 from mha_view import compute, controls, frame, state
+from mha_view.export import save_page
 from mha_view.formulas import FORMULAS, formula
 from mha_view.scene import Scene
+from mha_view.show import settings_of
 from mha_view.theme import ROLE_OF
 from mha_view.words import Words
 
@@ -119,6 +121,13 @@ class Page:
             self._draw_question(options, answer, values)
         with st.expander(self.words("card.more")):
             st.markdown(self.text("more"))
+        save_page(
+            name=self.name,
+            title=self.text("title"),
+            settings=settings_of(self.scene),
+            words=self.words.group("plot"),
+            key="save_page",
+        )
 
     def _draw_question(
         self, options: Mapping[str, str], answer: str, values: Mapping[str, object]

@@ -11,7 +11,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from mha_view import state
-from mha_view.scene import Picked, write_link
+from mha_view.scene import Picked, Scene, write_link
 from mha_view.words import Words
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ class Picture:
         alt: what a reader who cannot see it is told, from the numbers.
         height: pixels; None for square cells.
         arrays: the numbers, for the table and the downloads, axes as they are drawn.
+        axes: axis words of those numbers, where they have names.
         block: rows and columns of the numbers that one drawn cell stands for.
         pickable: whether a cell can be picked and explained.
         frames_label: what the slider over the figure's frames is called.
@@ -42,6 +43,7 @@ class Picture:
     alt: str
     height: int | None
     arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
+    axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     block: tuple[int, int] = (1, 1)
     pickable: bool = True
     frames_label: str | None = None
@@ -73,7 +75,7 @@ def show(
 
     now = state.scene()
     key = f"picture_{picture.name}"
-    settings = {**write_link(now), "text": now.text}
+    settings = settings_of(now)
     plot(
         picture.figure,
         key=key,
@@ -85,6 +87,7 @@ def show(
         export={
             "name": picture.name,
             "arrays": picture.arrays,
+            "axes": picture.axes,
             "settings": settings,
         },
         frames_label=picture.frames_label,
@@ -93,6 +96,11 @@ def show(
     if picture.block != (1, 1):
         rows, columns = picture.block
         st.caption(words("pooled", rows=rows, columns=columns))
+
+
+def settings_of(scene: Scene) -> dict[str, str]:
+    """What a reader needs to make a picture again: the link without the picked cell, the text."""
+    return {**write_link(scene.with_(picked=None)), "text": scene.text}
 
 
 def _drawn_cell(picture: Picture, explained: tuple[int, int, int] | None) -> Cell | None:
@@ -156,6 +164,7 @@ def show_links(
         export={
             "name": "links",
             "arrays": {"pattern": shown},
-            "settings": {**write_link(now), "text": now.text},
+            "axes": {"pattern": ("head", "query", "key")},
+            "settings": settings_of(now),
         },
     )

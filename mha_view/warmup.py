@@ -18,9 +18,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 def warm_up() -> None:
     """Import torch and read the trained weights, in one thread for torch itself."""
+    from mha_view import assets
     from mha_view.compute import load_weights
 
     load_weights()
+    assets.warm()
 
 
 @asynccontextmanager

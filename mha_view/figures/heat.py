@@ -214,7 +214,6 @@ def tiles(
                 "type": "heatmap",
                 "z": np.ascontiguousarray(values, dtype=np.float32),
                 "coloraxis": "coloraxis",
-                "hoverongaps": False,
                 "meta": {
                     "figure": name,
                     "heads": list(range(len(values))),

@@ -96,6 +96,7 @@ def feature_matrix(
         describe(step, words),
         height=_height(len(rows)),
         arrays={step.name: step.article_value},
+        axes={step.name: step.article_axes},
         block=(block_rows, block_columns),
     )
 
@@ -162,6 +163,7 @@ def head_patterns(
         describe_patterns(pattern, labels, words),
         height=None,
         arrays={"pattern": pattern},
+        axes={"pattern": ("head", "query", "key")},
         block=(block, block),
     )
 
