@@ -44,7 +44,10 @@ def layer_of(config: AttentionConfig, n_tokens: int, seed: int, **chosen: bool) 
     names += ["b_q", "b_k", "b_v", "b_o"] if chosen.get("biases") else []
     names += ["sinks"] if chosen.get("sinks") else []
     names += ["q_norm", "k_norm"] if config.qk_norm else []
-    weights = {name: generator.standard_normal(shapes[name]) for name in names}
+    # Variance 1 / inputs, so that scores stay near 1 and 1e-12 is far above rounding.
+    weights = {
+        name: generator.standard_normal(shapes[name]) / np.sqrt(shapes[name][-1]) for name in names
+    }
     square = (n_tokens, n_tokens)
     keep = generator.random(square) < 0.6 if chosen.get("keep") else None
     bias = generator.standard_normal((config.n_heads, *square)) if chosen.get("bias") else None
