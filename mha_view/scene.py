@@ -27,10 +27,14 @@ Sorting = Literal[
     "punctuation", "duplicate", "induction",
 ]  # fmt: skip
 View = Literal["heat", "links"]
+FloatType = Literal["fp32", "fp16", "bf16", "fp8", "int8"]
+Against = Literal["head", "mask", "rope", "text", "weights", "checkpoint"]
 
 VERSION = "1"
 LONGEST_LINK = 2_000
+ROOM_FOR_TEXTS = LONGEST_LINK - 900
 LONGEST_TEXT = 100_000
+MOST_OTHERS = 3
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,20 @@ class Scene:
         view: whether the gallery's chosen head is a heatmap or lines between tokens.
         hide_special: whether the gallery leaves `<bos>` and its like out.
         whole_words: whether the gallery merges pieces of a word.
+        against: what the second reading of the comparison differs in.
+        other_text, other_layer, other_head, other_mask, other_weights: the second reading's.
+        other_step: the second reading's training step; the first shipped checkpoint at or after.
+        model: whose sizes are shown: a bundled config's name, "file" or "hand".
+        config_text: the config pasted or dropped, exactly as it is.
+        part: which part of a config with several, "" for the whole.
+        others: bundled configs whose cache is drawn beside it.
+        cost_tokens: S of the costs, whatever the sentence is.
+        float_type: how a cached number is stored.
+        hand_d, hand_h, hand_kv, hand_d_head, hand_layers: sizes set by hand; 0 as for the layer's.
+        shared: KV heads after merging; 0 is about half.
+        digit: which held-out digit; `drawn`: the reader's own instead.
+        drawing: 32 × 32 pixels, a bit each, as `mha_view.relate.drawing` packs them.
+        patch: the patch that looks.
         picked: the cell whose derivation is shown.
     """
 
@@ -97,6 +115,29 @@ class Scene:
     view: View = "heat"
     hide_special: bool = False
     whole_words: bool = False
+    against: Against = "head"
+    other_text: str = TEXTS["queen"]
+    other_layer: int = 0
+    other_head: int = 1
+    other_mask: MaskName = "two_way"
+    other_weights: WeightsName = "article"
+    other_step: int = 0
+    model: str = "llama3.1-8b"
+    config_text: str = ""
+    part: str = ""
+    others: tuple[str, ...] = ("llama2-7b-chat", "mistral-7b-v0.1", "glm-4-9b-chat")
+    cost_tokens: int = 4096
+    float_type: FloatType = "fp16"
+    hand_d: int = 768
+    hand_h: int = 12
+    hand_kv: int = 0
+    hand_d_head: int = 0
+    hand_layers: int = 12
+    shared: int = 0
+    digit: int = 0
+    drawn: bool = False
+    drawing: str = ""
+    patch: int = 5
     picked: Picked | None = None
 
     def with_(self, **changes: Any) -> Scene:
@@ -144,6 +185,37 @@ def yes_no(name: str) -> Codec:
     return Codec(name, lambda text: {"1": True, "0": False}[text], lambda value: str(int(value)))
 
 
+def read_model(text: str) -> str:
+    """The name of a bundled config, or "file" or "hand"."""
+    from mha_core.sizes import list_bundled
+
+    if text not in {"file", "hand", *(config.name for config in list_bundled())}:
+        raise ValueError(text)
+    return text
+
+
+def read_others(text: str) -> tuple[str, ...]:
+    """Up to three different bundled configs, joined by `~`."""
+    names = tuple(read_model(name) for name in text.split("~") if name)
+    if len(names) > MOST_OTHERS or len(set(names)) < len(names) or {"file", "hand"} & set(names):
+        raise ValueError(text)
+    return names
+
+
+def read_drawing(text: str) -> str:
+    """A drawing as it is kept, once it is seen to be one."""
+    if text and len(base64.b64decode(text + "=", altchars=b"-_", validate=True)) != 128:
+        raise ValueError(text)
+    return text
+
+
+def read_part(text: str) -> str:
+    """The key of a part of a config."""
+    if not text.isascii() or not text.isidentifier() or len(text) > 40:
+        raise ValueError(text)
+    return text
+
+
 def read_picked(text: str) -> Picked:
     """`pattern.5.8.2`: figure, head, row, column."""
     figure, head, row, column = text.split(".")
@@ -174,7 +246,9 @@ def unpack_text(packed: str) -> str:
     return data.decode("utf-8")
 
 
-# By field of Scene. The text has two names of its own: `s` for a bundled one, `t` for any other.
+# A text has two names: `s` for a bundled one, `t` for any other; the other reading's with a 2.
+TEXT_FIELDS = {"s": "text", "t": "text", "s2": "other_text", "t2": "other_text", "c": "config_text"}
+# By field of Scene.
 CODECS: dict[str, Codec] = {
     "lang": one_of("lang", Lang),
     "weights": one_of("weights", WeightsName),
@@ -200,6 +274,27 @@ CODECS: dict[str, Codec] = {
     "view": one_of("view", View),
     "hide_special": yes_no("hide"),
     "whole_words": yes_no("merge"),
+    "against": one_of("against", Against),
+    "other_layer": whole("layer2", 0, 99),
+    "other_head": whole("head2", 0, 127),
+    "other_mask": one_of("mask2", MaskName),
+    "other_weights": one_of("weights2", WeightsName),
+    "other_step": whole("step2", 0, 10_000_000),
+    "model": Codec("model", read_model, str),
+    "part": Codec("part", read_part, str),
+    "others": Codec("with", read_others, "~".join),
+    "cost_tokens": whole("S", 1, 1 << 20),
+    "float_type": one_of("float", FloatType),
+    "hand_d": whole("hand_d", 1, 1 << 16),
+    "hand_h": whole("hand_h", 1, 1024),
+    "hand_kv": whole("hand_kv", 0, 1024),
+    "hand_d_head": whole("hand_dh", 0, 4096),
+    "hand_layers": whole("hand_n", 1, 1000),
+    "shared": whole("share", 0, 64),
+    "digit": whole("digit", 0, 359),
+    "drawn": yes_no("drawn"),
+    "drawing": Codec("ink", read_drawing, str),
+    "patch": whole("patch", 0, 15),
     "picked": Codec("cell", read_picked, write_picked),
 }
 FIELD_OF = {codec.name: field for field, codec in CODECS.items()}
@@ -217,17 +312,31 @@ def write_link(scene: Scene) -> dict[str, str]:
         for field, codec in CODECS.items()
         if field != "lang" and getattr(scene, field) != DEFAULTS[field]
     }
+    return link | write_texts(scene)
+
+
+def write_texts(scene: Scene) -> dict[str, str]:
+    """Both sentences, a bundled one by its name, another compressed, and the pasted config; none
+    that would not fit."""
     bundled = {text: name for name, text in TEXTS.items()}
-    if scene.text in bundled:
-        link["s"] = bundled[scene.text]
-    elif link_holds_text(scene):
-        link["t"] = pack_text(scene.text)
+    link: dict[str, str] = {}
+    room = ROOM_FOR_TEXTS
+    for text, number in ((scene.text, ""), (scene.other_text, "2")):
+        if number and text == DEFAULTS["other_text"]:
+            continue
+        if text in bundled:
+            link[f"s{number}"] = bundled[text]
+        elif len(packed := pack_text(text)) <= room:
+            link[f"t{number}"] = packed
+            room -= len(packed)
+    if scene.config_text and len(packed := pack_text(scene.config_text)) <= room:
+        link["c"] = packed
     return link
 
 
 def link_holds_text(scene: Scene) -> bool:
     """Whether a link can carry this scene's text within `LONGEST_LINK` characters."""
-    return scene.text in TEXTS.values() or len(pack_text(scene.text)) <= LONGEST_LINK - 200
+    return scene.text in TEXTS.values() or len(pack_text(scene.text)) <= ROOM_FOR_TEXTS
 
 
 def read_link(link: Mapping[str, str], start: Scene | None = None) -> tuple[Scene, list[str]]:
@@ -258,9 +367,7 @@ def read_one(name: str, value: str) -> dict[str, Any]:
         if value != VERSION:
             raise ValueError(value)
         return {}
-    if name == "s":
-        return {"text": TEXTS[value]}
-    if name == "t":
-        return {"text": unpack_text(value)}
+    if name in TEXT_FIELDS:
+        return {TEXT_FIELDS[name]: TEXTS[value] if name.startswith("s") else unpack_text(value)}
     field = FIELD_OF[name]
     return {field: CODECS[field].read(value)}

@@ -9,7 +9,7 @@ from typing import get_args
 import numpy as np
 import streamlit as st
 
-from mha_core.metrics import MEASURES, entropy
+from mha_core.measures import MEASURES, entropy
 from mha_core.regroup import divergences
 from mha_view import controls, state
 from mha_view.explore.board import Board

@@ -74,6 +74,8 @@ def one_head(
     *,
     title: str,
     scale: ColourScale = "linear",
+    name: str = "chosen",
+    pickable: bool = True,
 ) -> Picture:
     """One head's pattern, large.
 
@@ -84,12 +86,14 @@ def one_head(
         words: the reader's words.
         title: which head.
         scale: how weights become colours.
+        name: the picture's name.
+        pickable: whether a cell can be picked.
     """
     shown = np.where(keep, pattern, np.nan)
     values, block, _ = heat.pool(shown, MOST_MATRIX_ROWS, MOST_MATRIX_ROWS)
     pooled = pooled_labels(labels, block)
     figure = heat.matrix(
-        "chosen",
+        name,
         values,
         rows=pooled,
         columns=pooled,
@@ -99,13 +103,14 @@ def one_head(
         hover=words("hover.board"),
     )
     return Picture(
-        "chosen",
+        name,
         figure,
         words("alt.chosen", title=title, n=len(labels), low=f"{np.nanmin(shown):.3f}",
               high=f"{np.nanmax(shown):.3f}"),
         height=int(min(640, max(300, 130 + 24 * len(pooled)))),
         arrays={"pattern": shown},
         block=(block, block),
+        pickable=pickable,
     )  # fmt: skip
 
 

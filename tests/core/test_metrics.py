@@ -1,246 +1,116 @@
-"""Scores of heads: planted heads, hand-worked numbers, other people's definitions."""
+"""Scores over many documents: planted heads, hand-worked numbers, other people's definitions."""
 
 from __future__ import annotations
-
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
-from mha_core import metrics, regroup
-from mha_core.masks import named_mask
-from mha_core.metrics import MEASURES, Seen
+from mha_core import measures, metrics
 
 LENGTH = 7
-WORDS = np.array([11, 12, 13, 14, 15, 16, 17])
-REPEAT = np.concatenate([[0], WORDS, WORDS])  # <bos> + s + s
+REPEAT = [0, *range(11, 18), *range(11, 18)]  # <bos> + s + s
+N_TOKENS = len(REPEAT)
 
 
-def seen(mask: str = "causal", ids: NDArray[np.int64] = REPEAT) -> Seen:
-    """A sentence under a mask; every word from 15 on is punctuation."""
-    return Seen(named_mask(mask, len(ids)), ids, ids >= 15)  # type: ignore[arg-type]
+def planted(offset: int) -> NDArray[np.float64]:
+    """A head that looks `offset` tokens back, at the first token where there is none."""
+    keys = np.maximum(np.arange(N_TOKENS) - offset, 0)
+    return np.eye(N_TOKENS)[keys]
 
 
-def planted(cells: NDArray[np.bool_], keep: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """A head that does one thing: looks at `cells` alike, at token 0 where there are none."""
-    wanted = np.where((cells & keep).any(-1, keepdims=True), cells & keep, np.eye(1, len(keep)) > 0)
-    return wanted / wanted.sum(-1, keepdims=True)
+def uniform() -> NDArray[np.float64]:
+    """A head that looks at everything it may see alike."""
+    keep = np.tril(np.ones((N_TOKENS, N_TOKENS)))
+    return keep / keep.sum(-1, keepdims=True)
 
 
-PERFECT = {
-    "previous": metrics.offset_cells(15, -1),
-    "current": metrics.offset_cells(15, 0),
-    "next": metrics.offset_cells(15, 1),
-    "first": np.eye(1, 15, dtype=bool).repeat(15, axis=0),
-    "punctuation": np.broadcast_to(REPEAT >= 15, (15, 15)),
-    "duplicate": metrics.duplicate_cells(REPEAT),
-    "induction": metrics.induction_cells(REPEAT),
-}
+def test_a_planted_head_scores_one_on_its_own_role_and_nothing_on_others() -> None:
+    heads = {1: "previous", LENGTH: "duplicate", LENGTH - 1: "induction"}
+    for offset, role in heads.items():
+        pattern = planted(offset)
+        scores = {
+            "previous": metrics.previous_score(pattern, first=LENGTH + 1),
+            "duplicate": metrics.duplicate_score(pattern, LENGTH),
+            "induction": metrics.induction_score(pattern, LENGTH),
+        }
+        assert scores == {name: float(name == role) for name in scores}
+    assert metrics.self_score(planted(0)) == 1
+    assert metrics.sink_score(planted(N_TOKENS)) == 1
+    ahead = np.eye(N_TOKENS, k=1)
+    assert metrics.next_score(ahead) == 1
 
 
-@pytest.mark.parametrize("name", PERFECT)
-def test_a_planted_head_scores_one_and_a_uniform_one_chance(name: str) -> None:
-    sentence = seen("two_way" if name == "next" else "causal")
-    perfect = planted(PERFECT[name], sentence.keep)
-    measure = MEASURES[name]
-    assert measure.unit == "share"
-    assert measure.score(perfect, sentence) == pytest.approx(1)
-    assert measure.score(sentence.uniform, sentence) == measure.chance(sentence)
-    assert measure.chance(sentence) < 0.5
-    others = [other for other in PERFECT if other not in (name, "next")]
-    for other in others:
-        if not (PERFECT[other] & PERFECT[name]).any():
-            elsewhere = planted(PERFECT[other], sentence.keep)
-            assert measure.score(elsewhere, sentence) < 0.5, other
+def test_a_uniform_head_scores_the_baseline() -> None:
+    later = np.arange(LENGTH + 1, N_TOKENS)
+    expected = np.mean(1 / (later + 1))
+    assert metrics.induction_score(uniform(), LENGTH) == pytest.approx(expected)
+    assert metrics.duplicate_score(uniform(), LENGTH) == pytest.approx(expected)
+    assert metrics.previous_score(uniform(), first=LENGTH + 1) == pytest.approx(expected)
+    assert metrics.sink_score(uniform()) == pytest.approx(np.mean(1 / np.arange(3, 16)))
+    assert metrics.entropy_share(uniform()) == pytest.approx(1)
+    assert metrics.effective_keys(uniform()) == pytest.approx((N_TOKENS + 1) / 2)
+    assert metrics.mean_distance(uniform()) == pytest.approx((N_TOKENS - 1) / 4)
+    assert metrics.confidence(uniform()) == pytest.approx(np.mean(1 / np.arange(1, 16)))
+    assert metrics.share_on(uniform(), np.arange(N_TOKENS) == 0) == pytest.approx(
+        np.mean(1 / np.arange(1, 16))
+    )
 
 
-def test_chance_by_hand() -> None:
-    causal, two_way = seen(), seen("two_way")
-    rows = np.arange(1, 15)
-    assert MEASURES["previous"].chance(causal) == pytest.approx(np.mean(1 / (rows + 1)))
-    assert MEASURES["first"].chance(causal) == pytest.approx(np.mean(1 / (rows[1:] + 1)))
-    assert MEASURES["induction"].chance(causal) == pytest.approx(np.mean(1 / np.arange(9, 16)))
-    assert MEASURES["previous"].chance(two_way) == pytest.approx(1 / 15)
-    assert MEASURES["entropy"].chance(two_way) == pytest.approx(np.log(15))
-    assert MEASURES["effective_keys"].chance(two_way) == pytest.approx(15)
-    assert MEASURES["entropy_share"].chance(causal) == pytest.approx(1)
-    assert MEASURES["distance"].chance(causal) == pytest.approx(np.mean(rows / 2))
-    assert np.isnan(MEASURES["next"].chance(causal)), "no causal head can look ahead"
-
-
-def test_measures_by_hand() -> None:
-    pattern = np.array([[1.0, 0, 0], [0.25, 0.75, 0], [0.5, 0.25, 0.25]])
-    sentence = Seen(named_mask("causal", 3), np.array([4, 5, 4]), np.array([False, True, False]))
-    by_hand = {
-        "entropy": (0.562335 + 1.039721) / 2,
-        "confidence": (0.75 + 0.5) / 2,
-        "distance": (0.25 + 1.25) / 2,
-        "previous": (0.25 + 0.25) / 2,
-        "current": (0.75 + 0.25) / 2,
-        "first": 0.5,
-        "punctuation": (0.75 + 0.25) / 2,
-        "duplicate": 0.5,
-        "induction": 0.25,
-    }
-    for name, expected in by_hand.items():
-        assert MEASURES[name].score(pattern, sentence) == pytest.approx(expected, abs=1e-6), name
-
-
-@given(
-    raw=arrays.arrays(float, (3, 7, 7), elements=st.floats(0.01, 1)),
-    mask=st.sampled_from(["causal", "two_way", "window", "prefix", "sink_window"]),
-)
-def test_scores_stay_within_their_bounds_under_every_mask(raw, mask) -> None:  # type: ignore[no-untyped-def]
-    keep = named_mask(mask, 7)
-    sentence = Seen(keep, np.array([1, 2, 3, 1, 2, 3, 1]), np.arange(7) == 3)
-    pattern = raw * keep / (raw * keep).sum(-1, keepdims=True)
-    most = {"share": 1, "nats": np.log(7), "keys": 7, "tokens": 6}
-    for measure in MEASURES.values():
-        scores = measure.score(pattern, sentence)
-        assert scores.shape == (3,)
-        finite = scores[np.isfinite(scores)]
-        assert (finite >= 0).all()
-        assert (finite <= most[measure.unit] + 1e-9).all()
-
-
-def random_pattern(seed: int) -> NDArray[np.float64]:
-    """Some causal pattern over the repeat."""
-    raw = np.tril(np.random.default_rng(seed).random((15, 15)))
-    pattern: NDArray[np.float64] = raw / raw.sum(-1, keepdims=True)
-    return pattern
-
-
-def their_cells(kind: str, ids: list[int]) -> NDArray[np.float64]:
-    """The pattern TransformerLens looks for, cell by cell as its documentation says.
-
-    Previous: ones on the first diagonal below the main one. Duplicate: ones where an earlier
-    token is equal. Induction: the duplicate pattern moved one column to the right.
-    """
-    wanted = np.zeros((len(ids), len(ids)))
-    for query in range(len(ids)):
-        for key in range(query + 1):
-            same = {
-                "previous": key == query - 1,
-                "duplicate": key < query and ids[key] == ids[query],
-                "induction": key > 0 and key - 1 < query and ids[key - 1] == ids[query],
-            }
-            wanted[query, key] = same[kind]
-    return wanted
-
-
-@pytest.mark.parametrize("kind", ["previous", "duplicate", "induction"])
 @pytest.mark.parametrize("seed", range(3))
-def test_shares_agree_with_transformer_lens_and_ours_is_named_apart(kind: str, seed: int) -> None:
-    pattern = random_pattern(seed)
-    wanted = their_cells(kind, REPEAT.tolist())
-    cells = {
-        "previous": metrics.offset_cells(15, -1),
-        "duplicate": metrics.duplicate_cells(REPEAT),
-        "induction": metrics.induction_cells(REPEAT),
-    }[kind]
-    theirs = (pattern * wanted).sum() / pattern.sum()
-    assert metrics.detected_share(pattern, cells) == pytest.approx(theirs)
-    ours = metrics.repeat_scores(pattern, LENGTH)[kind]
-    second_half = [(pattern * wanted)[query].sum() for query in range(1 + LENGTH, 15)]
-    assert ours == pytest.approx(np.mean(second_half))
-    rows = np.isfinite(metrics.mass(pattern, cells)).sum()
-    if kind != "previous":  # theirs spreads the same weight over all rows
-        assert theirs == pytest.approx(ours * rows / 15)
+def test_detection_agrees_with_transformer_lens_on_a_repeat(seed: int) -> None:
+    raw = np.tril(np.random.default_rng(seed).random((N_TOKENS, N_TOKENS)))
+    pattern = raw / raw.sum(-1, keepdims=True)
+    edges = {
+        "previous": (metrics.previous_detection(N_TOKENS), lambda q, k: k == q - 1),
+        "duplicate": (
+            metrics.duplicate_detection(REPEAT),
+            lambda q, k: k < q and REPEAT[k] == REPEAT[q],
+        ),
+        "induction": (
+            metrics.induction_detection(REPEAT),
+            lambda q, k: 0 < k <= q and k - 1 < q and REPEAT[k - 1] == REPEAT[q],
+        ),
+    }
+    for name, (detection, wanted) in edges.items():
+        by_hand = (
+            sum(pattern[q, k] for q in range(N_TOKENS) for k in range(q + 1) if wanted(q, k))
+            / pattern.sum()
+        )
+        assert metrics.share_by_detection(pattern, detection) == pytest.approx(by_hand), name
+    share = metrics.share_by_detection(pattern, edges["induction"][0])
+    ours = metrics.induction_score(pattern, LENGTH)
+    assert share == pytest.approx(ours * LENGTH / N_TOKENS), "theirs counts every row"
 
 
-@given(st.lists(st.integers(1, 4), min_size=1, max_size=9))
-def test_cells_agree_with_transformer_lens_on_any_tokens(ids: list[int]) -> None:
-    assert (metrics.duplicate_cells(np.array(ids)) == their_cells("duplicate", ids)).all()
-    assert (metrics.induction_cells(np.array(ids)) == their_cells("induction", ids)).all()
-
-
-def test_a_perfect_induction_head_is_one_for_us_and_less_for_transformer_lens() -> None:
-    cells = metrics.induction_cells(REPEAT)
-    perfect = planted(cells, seen().keep)
-    assert metrics.repeat_scores(perfect, LENGTH)["induction"] == 1
-    assert metrics.detected_share(perfect, cells) == pytest.approx(7 / 15)
-
-
-def test_offsets_count_back_from_the_query() -> None:
-    pattern = np.stack([planted(metrics.offset_cells(15, -offset), seen().keep)
-                        for offset in range(1, 9)])  # fmt: skip
-    for offset in range(1, 9):
-        scores = metrics.offset_score(pattern, -offset, start=8)
-        assert scores.argmax() == offset - 1
-        assert scores.max() == 1
-    assert np.isnan(metrics.offset_score(pattern, -15)).all()
+@given(st.lists(st.integers(1, 4), min_size=2, max_size=9))
+def test_edges_are_the_measures_cells(ids: list[int]) -> None:
+    assert (metrics.duplicate_detection(ids) == measures.duplicate_cells(np.array(ids))).all()
+    apart = [token for place, token in enumerate(ids) if place == 0 or token != ids[place - 1]]
+    cells = measures.induction_cells(np.array(apart))
+    assert (metrics.induction_detection(apart) == cells).all()
 
 
 def test_relations_by_hand() -> None:
-    pattern = np.array([[[1, 0, 0], [0.9, 0.1, 0], [0.1, 0.7, 0.2]],
-                        [[1, 0, 0], [0.2, 0.8, 0], [0.6, 0.3, 0.1]]])  # fmt: skip
-    assert metrics.target_mass(pattern, [2, 1], [1, 0]).tolist() == [[0.7, 0.9], [0.3, 0.2]]
-    assert metrics.target_hits(pattern, [2, 1], [1, 0]).tolist() == [[True, True], [False, False]]
-    chance = metrics.relation_chance([4, 8, 9, 7], [1, 5, 7, 2])
-    assert (chance.offset, chance.fixed) == (3, 0.5)
-    assert chance.uniform == pytest.approx((1 / 5 + 1 / 9 + 1 / 10 + 1 / 8) / 4)
-    assert np.isnan(chance.nearest)
-
-
-def test_the_nearest_candidate_is_the_last_one_up_to_the_query() -> None:
-    chance = metrics.relation_chance([5, 5, 5], [5, 2, 2], [(2, 5), (2, 5), (2, 6)])
-    assert chance.nearest == pytest.approx(2 / 3)
+    rows = np.array([[[0.1, 0.7, 0.2], [0.6, 0.3, 0.1]], [[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]]])
+    assert metrics.mass_on(rows, [1, 0]).tolist() == [[0.7, 0.3], [0.9, 0.2]]
+    hit = metrics.hits(rows, [1, 1], [2, 2])
+    assert hit.tolist() == [[True, True], [True, True]]
+    plain = metrics.hits(rows, [1, 0], [2, 2], strict=False)
+    assert plain.tolist() == [[True, False], [True, False]]
+    assert metrics.best_fixed_offset([4, 8, 9, 7], [1, 5, 7, 2]) == (3, 0.5)
+    assert metrics.uniform_mass([4, 8, 9, 7]) == pytest.approx((1 / 5 + 1 / 9 + 1 / 10 + 1 / 8) / 4)
+    assert metrics.nearest_candidate([5, 2, 2], [(2, 5), (2, 5), (2, 4)]) == pytest.approx(1 / 3)
 
 
 def test_the_interval_holds_the_mean_as_often_as_it_says() -> None:
     generator = np.random.default_rng(5)
     held = []
     for seed in range(200):
-        low, high = metrics.bootstrap(generator.normal(0.3, 0.1, 80), draws=300, seed=seed)
-        held.append(low <= 0.3 <= high)
+        found = metrics.bootstrap(generator.normal(0.3, 0.1, 80), draws=300, seed=seed)
+        assert found.low < found.mean < found.high
+        assert found.n == 80
+        held.append(found.low <= 0.3 <= found.high)
     assert 0.88 <= np.mean(held) <= 0.99
-    values = np.array([[0.2, np.nan], [0.4, 0.5], [0.6, 0.5]])
-    low, high = metrics.bootstrap(values)
-    assert low.shape == (2,)
-    assert low[0] < 0.4 < high[0]
-    assert low[1] == high[1] == 0.5
-
-
-def test_hidden_tokens_are_gone_and_rows_sum_to_one() -> None:
-    pattern = random_pattern(1)
-    rest = regroup.hide_tokens(pattern, [0, 4])
-    assert rest.shape == (13, 13)
-    assert rest.sum(-1) == pytest.approx(1)
-    assert rest[6, 2] / rest[6, 1] == pytest.approx(pattern[8, 3] / pattern[8, 2])
-    only_first = np.eye(1, 3).repeat(3, axis=0)
-    assert (regroup.hide_tokens(only_first, [0]) == 0).all(), "never a number out of nothing"
-
-
-def test_merged_pieces_add_up_as_keys_and_average_as_queries() -> None:
-    pattern = random_pattern(2)[None]
-    groups = [[0], [1, 2, 3], *([place] for place in range(4, 15))]
-    merged = regroup.merge_tokens(pattern, groups)
-    assert merged.shape == (1, 13, 13)
-    assert merged.sum(-1) == pytest.approx(1)
-    assert merged[0, 5, 1] == pytest.approx(pattern[0, 7, 1:4].sum())
-    assert merged[0, 1, 0] == pytest.approx(pattern[0, 1:4, 0].mean())
-
-
-def test_divergence_is_a_distance_between_heads() -> None:
-    patterns = np.stack([random_pattern(seed) for seed in range(4)])
-    apart = regroup.divergences(patterns)
-    assert np.allclose(apart, apart.T)
-    assert (np.diag(apart) == 0).all()
-    assert ((apart >= 0) & (apart <= 1)).all()
-    middle = (patterns[1] + patterns[3]) / 2
-    by_hand = [
-        sum((each[row, : row + 1] * np.log2(each[row, : row + 1] / middle[row, : row + 1])).sum()
-            for each in (patterns[1], patterns[3])) / 2
-        for row in range(15)
-    ]  # fmt: skip
-    assert apart[1, 3] == pytest.approx(np.mean(by_hand))
-
-
-def test_measures_need_no_torch() -> None:
-    code = "import sys, mha_core.metrics, mha_core.regroup; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

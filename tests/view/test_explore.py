@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from mha_core.metrics import MEASURES, Seen
+from mha_core.measures import MEASURES, Seen
 from mha_core.tokenizer import load_tokenizer
 from mha_view import compute
 from mha_view.explore.grouping import group_tokens

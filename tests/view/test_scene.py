@@ -1,16 +1,20 @@
 """A link restores the scene, whatever is in it, and a bad link harms nothing."""
 
+import base64
 from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mha_core.sizes import list_bundled
 from mha_view.scene import (
     CODECS,
     LONGEST_LINK,
+    Against,
     Axes,
     ColourScale,
+    FloatType,
     Lang,
     MaskName,
     Pairing,
@@ -26,6 +30,10 @@ from mha_view.scene import (
 from mha_view.texts import DEFAULT_TEXT, TEXTS
 
 places = st.integers(0, 1000)
+BUNDLED = [config.name for config in list_bundled()]
+drawings = st.binary(min_size=128, max_size=128).map(
+    lambda bits: base64.urlsafe_b64encode(bits).decode().rstrip("=")
+)
 scenes = st.builds(
     Scene,
     lang=st.sampled_from(get_args(Lang)),
@@ -53,6 +61,29 @@ scenes = st.builds(
     view=st.sampled_from(get_args(View)),
     hide_special=st.booleans(),
     whole_words=st.booleans(),
+    against=st.sampled_from(get_args(Against)),
+    other_text=st.one_of(st.text(max_size=60), st.sampled_from(sorted(TEXTS.values()))),
+    other_layer=st.integers(0, 99),
+    other_head=st.integers(0, 127),
+    other_mask=st.sampled_from(get_args(MaskName)),
+    other_weights=st.sampled_from(get_args(WeightsName)),
+    other_step=st.integers(0, 10_000_000),
+    model=st.sampled_from([*BUNDLED, "file", "hand"]),
+    config_text=st.text(max_size=60),
+    part=st.sampled_from(["", "text_config", "vision_config"]),
+    others=st.lists(st.sampled_from(BUNDLED), max_size=3, unique=True).map(tuple),
+    cost_tokens=st.integers(1, 1 << 20),
+    float_type=st.sampled_from(get_args(FloatType)),
+    hand_d=st.integers(1, 1 << 16),
+    hand_h=st.integers(1, 1024),
+    hand_kv=st.integers(0, 1024),
+    hand_d_head=st.integers(0, 4096),
+    hand_layers=st.integers(1, 1000),
+    shared=st.integers(0, 64),
+    digit=st.integers(0, 359),
+    drawn=st.booleans(),
+    drawing=st.one_of(st.just(""), drawings),
+    patch=st.integers(0, 15),
     picked=st.one_of(
         st.none(),
         st.builds(Picked, st.sampled_from(["pattern", "out", "q_full"]), places, places, places),
@@ -82,8 +113,10 @@ def test_links_are_ascii_and_short(scene: Scene) -> None:
     assert sum(len(name) + len(value) + 2 for name, value in link.items()) <= LONGEST_LINK
 
 
-@given(st.dictionaries(st.sampled_from([*(c.name for c in CODECS.values()), "s", "t", "v", "zzz"]),
-                       st.text(max_size=20)))  # fmt: skip
+NAMES = [*(codec.name for codec in CODECS.values()), "s", "t", "s2", "t2", "c", "v", "zzz"]
+
+
+@given(st.dictionaries(st.sampled_from(NAMES), st.text(max_size=20)))
 def test_nonsense_in_a_link_gives_defaults_and_is_reported(link: dict[str, str]) -> None:
     scene, refused = read_link(link)
     assert isinstance(scene, Scene)
@@ -98,7 +131,8 @@ def test_nonsense_in_a_link_gives_defaults_and_is_reported(link: dict[str, str])
     ("name", "value"),
     [("h", "0"), ("h", "65"), ("h", "4.5"), ("h", "٤"), ("mask", "MASK"), ("rope", "yes"),
      ("s", "no"), ("t", "%%%"), ("t", "eJw="), ("cell", "pattern.1.2"), ("cell", "<b>.1.2.3"),
-     ("v", "99"), ("lang", "fr")],
+     ("v", "99"), ("lang", "fr"), ("model", "gpt5"), ("with", "hand"), ("ink", "AAAA"),
+     ("part", "a.b"), ("S", "0")],
 )  # fmt: skip
 def test_each_bad_value_is_named(name: str, value: str) -> None:
     scene, refused = read_link({name: value})

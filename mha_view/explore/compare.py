@@ -1,0 +1,267 @@
+"""Two readings that differ in one thing: what they are, what is drawn, what is counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from mha_core.errors import TwelveHeadsError
+from mha_core.measures import MEASURES, Seen
+from mha_core.regroup import divergences
+from mha_view import compute, state
+from mha_view.explore import checkpoints
+from mha_view.explore.board import Board
+from mha_view.figures import explore
+from mha_view.panel import literal
+from mha_view.scene import Against, MaskName, Scene, WeightsName
+from mha_view.show import show
+from mha_view.texts import TEXTS
+from mha_view.words import Words
+
+COMPARED = ("entropy", "entropy_share", "effective_keys", "distance", "confidence", "first")
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One reading: a head's pattern on a sentence.
+
+    Attributes:
+        title: what it is, in the reader's words.
+        labels: a label a token.
+        pattern: [query, key].
+        seen: what it was made from.
+        outside: in which ways trained weights are used as they were not trained.
+    """
+
+    title: str
+    labels: tuple[str, ...]
+    pattern: NDArray[Any]
+    seen: Seen
+    outside: tuple[str, ...]
+
+    @property
+    def shown(self) -> NDArray[Any]:
+        """The pattern with NaN where nothing may be looked at."""
+        return np.where(self.seen.keep, self.pattern, np.nan)
+
+
+def make_side(scene: Scene, layer: int, head: int, title: str, step: int | None = None) -> Side:
+    """One reading of a scene.
+
+    Args:
+        scene: sentence, weights, mask, RoPE.
+        layer, head: the last ones where there are fewer.
+        title: what it is.
+        step: a checkpoint of the training run instead of the final weights.
+    """
+    reading = compute.reading_of(scene)
+    if step is None:
+        layers = [trace.pattern for trace in compute.walk_of(scene).layers]
+    else:
+        layers = list(checkpoints.patterns_at(scene, step))
+    patterns = layers[min(layer, len(layers) - 1)]
+    seen = Seen(
+        compute.keep_of(scene, len(reading)),
+        np.array([token.id for token in reading.tokens]),
+    )
+    pattern = patterns[min(head, len(patterns) - 1)]
+    return Side(title, reading.labels, pattern, seen, tuple(compute.outside_training(scene)))
+
+
+def choices(scene: Scene) -> list[str]:
+    """What the second reading can differ in: checkpoints only where there are some."""
+    possible = list(get_args(Against))
+    if scene.weights != "toy" or not checkpoints.list_steps():
+        possible.remove("checkpoint")
+    return possible
+
+
+def draw_controls(board: Board) -> str:
+    """What differs, and the second reading's choice; returns what differs."""
+    words, scene = board.words, board.scene
+    possible = choices(scene)
+    if scene.against not in possible:
+        state.change(against="head")
+    with st.container(horizontal=True, vertical_alignment="bottom", key="compare_controls"):
+        st.segmented_control(
+            words("compare.against"),
+            possible,
+            required=True,
+            format_func=lambda name: words(f"against.{name}"),
+            **state.bind("against"),
+        )
+        _draw_choice(words, state.scene().against)
+    return state.scene().against
+
+
+def _draw_choice(words: Words, against: str) -> None:
+    """The control for the second reading."""
+    scene = state.scene()
+    if against == "head":
+        n_layers, n_heads = compute.n_layers_of(scene), compute.config_of(scene).n_heads
+        if n_layers > 1:
+            st.number_input(words("compare.layer"), 0, n_layers - 1, width=130,
+                            **_bounded("other_layer", n_layers - 1))  # fmt: skip
+        st.number_input(words("compare.head"), 0, n_heads - 1, width=130,
+                        **_bounded("other_head", n_heads - 1))  # fmt: skip
+    elif against == "mask":
+        st.selectbox(words("compare.mask"), get_args(MaskName), width=260,
+                     format_func=lambda name: words(f"mask.{name}"),
+                     **state.bind("other_mask"))  # fmt: skip
+    elif against == "weights":
+        st.selectbox(words("compare.weights"), get_args(WeightsName), width=260,
+                     format_func=lambda name: words(f"weights.{name}"),
+                     **state.bind("other_weights"))  # fmt: skip
+    elif against == "text":
+        st.text_input(words("compare.text"), width=420, **state.bind("other_text"))
+    elif against == "checkpoint":
+        state.change(other_step=checkpoints.nearest_step(scene.other_step))
+        st.select_slider(words("compare.step"), checkpoints.list_steps(), width=320,
+                         **state.bind("other_step"))  # fmt: skip
+
+
+def _bounded(field: str, most: int) -> dict[str, Any]:
+    """A binding whose value is one the widget can show."""
+    if getattr(state.scene(), field) > most:
+        state.change(**{field: most})
+    return state.bind(field)
+
+
+def make_sides(board: Board, against: str) -> tuple[Side, Side]:
+    """Both readings; stops with a message where the second cannot be made."""
+    words, now = board.words, state.scene()
+    layer, head = board.layer, board.head
+    here = board.title(board.place)
+    if against == "head":
+        other = words("board.head", layer=now.other_layer, head=now.other_head)
+        return (
+            make_side(now, layer, head, here),
+            make_side(now, now.other_layer, now.other_head, other),
+        )
+    if against == "checkpoint":
+        step = now.other_step
+        return (
+            make_side(now, layer, head, words("compare.final", head=here)),
+            make_side(now, layer, head, words("compare.at", head=here, step=step), step),
+        )
+    changes: dict[str, Any] = {
+        "mask": now.other_mask,
+        "rope": not now.rope,
+        "text": now.other_text,
+        "weights": now.other_weights,
+    }
+    second = now.with_(**{against: changes[against]})
+    if not second.text.strip():
+        st.info(words("sentence.empty"))
+        st.stop()
+    try:
+        return (
+            make_side(now, layer, head, _name(now, against, words)),
+            make_side(second, layer, head, _name(second, against, words)),
+        )
+    except TwelveHeadsError as error:
+        st.error(words.error(error))
+        st.stop()
+
+
+def _name(scene: Scene, against: str, words: Words) -> str:
+    """What a side is called: the thing that differs."""
+    if against == "text":
+        text = scene.text if len(scene.text) <= 40 else scene.text[:39] + "…"
+        return literal(text)
+    if against == "rope":
+        return words("compare.rope_on" if scene.rope else "compare.rope_off")
+    if against == "mask":
+        return words("compare.masked", name=words(f"mask.{scene.mask}"))
+    return words(f"weights.{scene.weights}")
+
+
+def draw_sides(board: Board, sides: tuple[Side, Side]) -> None:
+    """Both patterns side by side, on one scale."""
+    columns = st.columns(2)
+    for name, side, column in zip(("first", "second"), sides, columns, strict=True):
+        with column.container(border=True, height="stretch"):
+            st.markdown(f"##### {board.words(f'compare.{name}')} · {side.title}")
+            for way in side.outside:
+                most = compute.TRAINED_TOKENS
+                st.caption(f"⚠ {board.words(f'outside.{way}', most=most)}")
+            picture = explore.one_head(
+                side.pattern, side.seen.keep, side.labels, board.words,
+                title=side.title, scale=board.scene.scale, name=name, pickable=False,
+            )  # fmt: skip
+            show(picture, board.words)
+
+
+def draw_difference(board: Board, sides: tuple[Side, Side]) -> None:
+    """Second minus first, where both have the same number of tokens."""
+    words = board.words
+    first, second = sides
+    st.markdown(f"##### {words('compare.difference')}")
+    if len(first.labels) != len(second.labels):
+        st.info(words("compare.lengths", first=len(first.labels), second=len(second.labels)))
+        return
+    rows = [
+        one if one == two else f"{one} / {two}"
+        for one, two in zip(first.labels, second.labels, strict=True)
+    ]
+    show(explore.difference(first.shown, second.shown, rows, rows, words), words)
+    apart = divergences(np.stack([first.pattern, second.pattern]))[0, 1]
+    moved = np.abs(second.pattern - first.pattern).sum(axis=-1).mean() / 2
+    st.markdown(words("compare.apart", bits=f"{apart:.3f}", moved=f"{moved:.0%}"))
+
+
+def draw_numbers(board: Board, sides: tuple[Side, Side]) -> None:
+    """Entropy, reach and the like of both sides."""
+    words = board.words
+    scores = [
+        [float(MEASURES[name].score(side.pattern, side.seen)) for name in COMPARED]
+        for side in sides
+    ]
+    st.markdown(f"##### {words('compare.numbers')}")
+    st.table(
+        {
+            words("passport.measure"): [_label(name, words) for name in COMPARED],
+            words("compare.first"): [f"{value:.2f}" for value in scores[0]],
+            words("compare.second"): [f"{value:.2f}" for value in scores[1]],
+            words("axis.difference"): [
+                f"{two - one:+.2f}".replace("-", "−") for one, two in zip(*scores, strict=True)
+            ],
+        }
+    )
+    st.caption(words("compare.numbers.caption"))
+
+
+def draw_masks(board: Board) -> None:
+    """The chosen head under all five masks: entropy, its share, reach."""
+    words, scene = board.words, state.scene()
+    names = get_args(MaskName)
+    sides = [make_side(scene.with_(mask=name), board.layer, board.head, name) for name in names]
+    measures = ("entropy", "entropy_share", "distance", "first")
+    columns = {
+        _label(measure, words): [
+            f"{float(MEASURES[measure].score(side.pattern, side.seen)):.2f}" for side in sides
+        ]
+        for measure in measures
+    }
+    st.table({words("compare.mask"): [words(f"mask.{name}") for name in names], **columns})
+    st.caption(words("compare.masks.caption", title=board.title(board.place)))
+
+
+def _label(measure: str, words: Words) -> str:
+    """A measure's name with its unit."""
+    unit = MEASURES[measure].unit
+    name = words(f"measure.{measure}")
+    return name if unit == "share" else f"{name} ({words(f'unit.{unit}')})"
+
+
+def draw_examples(words: Words) -> None:
+    """The bundled sentences as second sentence."""
+    with st.container(horizontal=True, gap="small", key="compare_examples"):
+        for name, text in TEXTS.items():
+            if len(text) <= 60:
+                st.button(text, key=f"other_{name}", type="tertiary",
+                          **state.setter(other_text=text))  # fmt: skip

@@ -1,0 +1,29 @@
+"""Two readings that differ in one thing, side by side on one scale, and their difference."""
+
+import streamlit as st
+
+from mha_view import controls
+from mha_view.explore import compare
+from mha_view.explore.board import draw_reading_on, open_board
+
+board = open_board("compare")
+
+with st.container(border=True):
+    against = compare.draw_controls(board)
+    if against == "text":
+        compare.draw_examples(board.words)
+sides = compare.make_sides(board, against)
+compare.draw_sides(board, sides)
+controls.draw_scale(board.words)
+st.caption(board.text("picture"))
+
+left, right = st.columns([11, 10])
+with left.container(border=True, height="stretch"):
+    compare.draw_difference(board, sides)
+with right.container(border=True, height="stretch"):
+    compare.draw_numbers(board, sides)
+
+with st.expander(board.words("compare.masks")):
+    compare.draw_masks(board)
+
+draw_reading_on(board)
