@@ -1,297 +1,178 @@
-"""Break a part of the model and see what is lost; say what each part adds to the logits.
+"""Breaking heads and taking sums apart: which head does what to the output.
 
-A head is taken out *before* W_o, by zeros or by its mean, and everything after it is computed
-again: that shows what it is needed for, directly and through later layers. A single look, one
-edge from a query to a key, can be forbidden too. `direct_logits` recomputes nothing: it splits the
-logits into what every part wrote into the stream itself, with the last norm's scale as it was.
+Two kinds of evidence, kept apart. *Direct*: what a head adds to `out` and to the logits, with
+everything after it held as it is. *Indirect*, through later layers: switch the head off before
+W_o, or forbid an edge, and compute the rest of the model anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import linear
 
-from mha_core.attention import attention, fused_attention
+from mha_core.errors import ConfigError
 from mha_core.model import EditHeads, Head, ModelSteps, ToyModel
-from mha_core.walk import NORM_EPS, rms_norm
+from mha_core.probe import Pair, choose
+from mha_core.walk import NORM_EPS
 
-Edge = tuple[int, int]  # query, key
-Progress = Callable[[float], None]
+Mode = Literal["zero", "mean"]
+Floats = NDArray[np.float64]
+
+
+def head_contributions(heads: Tensor, w_o: Tensor) -> Tensor:
+    """What each head adds to `out`: W_o[:, its columns] · head.
+
+    Args:
+        heads: [..., head, query, d_value].
+        w_o: [d_model, head · d_value].
+
+    Returns:
+        [..., head, query, feature]; with `b_o`, where there is one, they sum to `out`.
+    """
+    n_heads, d_value = heads.shape[-3], heads.shape[-1]
+    columns = w_o.view(w_o.shape[0], n_heads, d_value)
+    return torch.einsum("...hqv,dhv->...hqd", heads, columns)
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
-    """Minimal pairs of one task: the same text, a right and a wrong next token.
+class LogitParts:
+    """Direct contributions to the logits; they sum to the logits.
 
     Attributes:
-        ids: [pair, token], `<bos>` first; what follows the query does not matter.
-        query: [pair], the place whose next token is asked for.
-        right, wrong: [pair], token numbers.
-        target: [pair], the place that decides.
-        distractor: [pair], the place that would decide for `wrong`, -1 where there is none.
-    """
-
-    ids: Tensor
-    query: Tensor
-    right: Tensor
-    wrong: Tensor
-    target: Tensor
-    distractor: Tensor
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-
-def mean_heads(model: ToyModel, texts: Sequence[Tensor]) -> Tensor:
-    """Every head's mean output over all tokens of some texts.
-
-    Args:
-        model: whose heads.
-        texts: token numbers [token] each, `<bos>` first.
-
-    Returns:
-        [layer, head, d_value].
-    """
-    count = 0
-    with torch.no_grad():
-        total = model.embedding.new_zeros(model.n_layers, model.n_heads, model.config.d_value)
-        for ids in texts:
-            layers = model.run(ids).layers
-            total += torch.stack([steps.heads.sum(dim=-2) for steps in layers])
-            count += len(ids)
-    return total / max(count, 1)
-
-
-def replace_heads(model: ToyModel, heads: Collection[Head], means: Tensor | None) -> EditHeads:
-    """An edit for `ToyModel.run` that sets heads to their mean, or to zero if there are no means.
-
-    Args:
-        model: whose heads.
-        heads: (layer, head) pairs.
-        means: [layer, head, d_value], or None.
-
-    Raises:
-        ConfigError: a head that does not exist.
-    """
-    model.switch_off(heads)
-
-    def edit(layer: int, outputs: Tensor) -> Tensor:
-        off = torch.tensor([(layer, head) in heads for head in range(model.n_heads)])
-        fill = torch.zeros_like(outputs) if means is None else means[layer, :, None, :]
-        return torch.where(off[:, None, None], fill, outputs)
-
-    return edit
-
-
-def cut_edges(
-    model: ToyModel, n_tokens: int, edges: Sequence[Edge], heads: Collection[Head]
-) -> list[Tensor]:
-    """Causal masks, one a layer, that forbid some looks in some heads.
-
-    Args:
-        model: whose heads.
-        n_tokens: `<bos>` counted.
-        edges: (query, key) places; a look at itself cannot be cut, so that no row is left empty.
-        heads: the (layer, head) pairs that must not look there.
-
-    Returns:
-        `keep` for `ToyModel.run`: bool [head, query, key] a layer.
-
-    Raises:
-        ConfigError: a head that does not exist.
-    """
-    model.switch_off(heads)
-    keep = torch.ones(model.n_layers, model.n_heads, n_tokens, n_tokens, dtype=torch.bool).tril()
-    for layer, head in heads:
-        for query, key in edges:
-            keep[layer, head, query, key] = query == key
-    return list(keep)
-
-
-def pairs_right(
-    model: ToyModel,
-    pairs: Pairs,
-    *,
-    edit_heads: EditHeads | None = None,
-    keep: Sequence[Tensor] | None = None,
-) -> Tensor:
-    """Whether the right token gets the larger logit, bool [pair]."""
-    with torch.no_grad():
-        steps = model.run(pairs.ids, edit_heads=edit_heads, keep=keep)
-    return _compare(model, steps.streams[-1], pairs)
-
-
-def cut_pairs(model: ToyModel, pairs: Pairs, heads: Collection[Head], where: str) -> Tensor:
-    """Forbid one look of each pair in some heads and see which pairs stay right.
-
-    Args:
-        model: the model.
-        pairs: the task.
-        heads: the heads that must not look.
-        where: "target", the place that decides, or "distractor".
-
-    Returns:
-        bool [pair].
-    """
-    model.switch_off(heads)
-    n_pairs, n_tokens = pairs.ids.shape
-    causal = torch.ones(n_tokens, n_tokens, dtype=torch.bool).tril()
-    keys = pairs.target if where == "target" else pairs.distractor
-    cut = torch.zeros(n_pairs, n_tokens, n_tokens, dtype=torch.bool)
-    found = torch.nonzero((keys >= 0) & (keys != pairs.query)).flatten()
-    cut[found, pairs.query[found], keys[found]] = True
-    masks = []
-    for layer in range(model.n_layers):
-        chosen = torch.tensor([(layer, head) in heads for head in range(model.n_heads)])
-        masks.append(causal & ~(cut[:, None] & chosen[:, None, None]))
-    return pairs_right(model, pairs, keep=masks)
-
-
-@dataclass(frozen=True, eq=False)
-class Damage:
-    """What taking out each head alone costs each task.
-
-    Attributes:
-        tasks: names.
-        intact: [task], the share of pairs that is right with every head; chance is 0.5.
-        broken: [task, layer, head], the same without that head.
-    """
-
-    tasks: tuple[str, ...]
-    intact: Tensor
-    broken: Tensor
-
-    @property
-    def lost(self) -> Tensor:
-        """[task, layer, head], the share of pairs that is no longer right; negative is a gain."""
-        return self.intact[:, None, None] - self.broken
-
-
-def damage_matrix(
-    model: ToyModel,
-    tasks: Mapping[str, Pairs],
-    means: Tensor | None = None,
-    on_progress: Progress | None = None,
-) -> Damage:
-    """Take out one head after the other and count the pairs that are still right.
-
-    Each layer's attention is computed once; without a head, its own contribution is taken off the
-    layer's output, its mean's put in, and only the layers after it are computed again.
-
-    Args:
-        model: the model.
-        tasks: minimal pairs by name.
-        means: [layer, head, d_value] for mean ablation; zero ablation if None.
-        on_progress: called with the share done, up to 1.
-    """
-    intact, broken = [], []
-    with torch.no_grad():
-        for done, pairs in enumerate(tasks.values()):
-            whole, without = _break_each(model, pairs, means)
-            intact.append(whole)
-            broken.append(without)
-            if on_progress is not None:
-                on_progress((done + 1) / len(tasks))
-    return Damage(tuple(tasks), torch.stack(intact), torch.stack(broken))
-
-
-def _break_each(model: ToyModel, pairs: Pairs, means: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The share of pairs right with every head, and without each [layer, head]."""
-    stream = model.embedding[pairs.ids]
-    broken = torch.zeros(model.n_layers, model.n_heads)
-    for index, layer in enumerate(model.each_layer()):
-        steps = attention(rms_norm(stream, layer.norm), layer.weights, model.config)
-        for head in range(model.n_heads):
-            columns = slice(head * model.config.d_value, (head + 1) * model.config.d_value)
-            change = -steps.heads[:, head]
-            if means is not None:
-                change = change + means[index, head]
-            out = steps.out + linear(change, layer.w_o[:, columns])
-            end = _finish(model, stream + out, index)
-            broken[index, head] = _compare(model, end, pairs).float().mean()
-        stream = stream + steps.out
-        stream = stream + layer.mlp(stream) if layer.d_mlp else stream
-    return _compare(model, stream, pairs).float().mean(), broken
-
-
-def _finish(model: ToyModel, stream: Tensor, after: int) -> Tensor:
-    """The stream after the last layer, from the stream after the attention of layer `after`."""
-    for index, layer in enumerate(model.each_layer()):
-        if index < after:
-            continue
-        if index > after:
-            x = rms_norm(stream, layer.norm)
-            stream = stream + fused_attention(x, layer.weights, model.config)
-        if layer.d_mlp:
-            stream = stream + layer.mlp(stream)
-    return stream
-
-
-def _compare(model: ToyModel, stream: Tensor, pairs: Pairs) -> Tensor:
-    """Whether the right token's logit is above the wrong one's, from the last stream."""
-    here = rms_norm(stream[torch.arange(len(pairs)), pairs.query], model.norm)
-    apart = model.unembedding[pairs.right] - model.unembedding[pairs.wrong]
-    return (here * apart).sum(dim=-1) > 0
-
-
-@dataclass(frozen=True, eq=False)
-class DirectLogits:
-    """The logits of one place as a sum over the parts that wrote into the stream.
-
-    The last norm divides by the stream's own size; that scale is taken as it was, so the parts
-    add up. What a part did *through* later layers is counted with those layers: only ablation
-    shows it.
-
-    Attributes:
-        embedding: [vocabulary], what the token's own vector adds.
-        heads: [layer, head, vocabulary].
-        mlps: [layer, vocabulary], with the MLP's biases; zeros where there is none.
-        logits: [vocabulary], their sum as the model computed it.
+        embedding: [query, vocabulary], what the token itself says.
+        heads: [layer, head, query, vocabulary].
+        mlps: [layer, query, vocabulary], zero where a layer has no MLP (its biases are in it).
     """
 
     embedding: Tensor
     heads: Tensor
     mlps: Tensor
-    logits: Tensor
+
+    @property
+    def total(self) -> Tensor:
+        """Their sum, the logits [query, vocabulary]."""
+        return self.embedding + self.heads.sum((0, 1)) + self.mlps.sum(0)
 
 
-def direct_logits(model: ToyModel, steps: ModelSteps, query: int) -> DirectLogits:
-    """Split the logits at one place into the parts of the model.
+@torch.no_grad()
+def logit_parts(model: ToyModel, steps: ModelSteps) -> LogitParts:
+    """Take the logits of one sentence apart, the final norm's scale frozen at its value there.
+
+    Only direct effects: a head that works through later layers shows nothing here.
+
+    Args:
+        model: the model `steps` came from.
+        steps: of a single sentence, without a batch axis.
+    """
+    last = steps.streams[-1]
+    scale = (last.pow(2).mean(-1, keepdim=True) + NORM_EPS["rms"]).rsqrt()
+
+    def direct(vectors: Tensor) -> Tensor:
+        return linear(vectors * scale * model.norm, model.unembedding)
+
+    heads = torch.stack([
+        direct(head_contributions(done.heads, layer.w_o))
+        for layer, done in zip(model.each_layer(), steps.layers, strict=True)
+    ])  # fmt: skip
+    nothing = torch.zeros_like(last)
+    mlps = torch.stack([direct(nothing if added is None else added) for added in steps.mlps])
+    return LogitParts(direct(steps.streams[0]), heads, mlps)
+
+
+@torch.no_grad()
+def mean_heads(model: ToyModel, documents: Sequence[tuple[int, ...]]) -> Tensor:
+    """The mean output of each head over all tokens: [layer, head, d_value]."""
+    total, count = None, 0
+    for ids in documents:
+        steps = model.run(torch.tensor(ids))
+        summed = torch.stack([layer.heads.sum(-2) for layer in steps.layers])
+        total = summed if total is None else total + summed
+        count += len(ids)
+    if total is None:
+        raise ConfigError("ablation.documents")
+    return total / count
+
+
+def ablate(
+    model: ToyModel, heads: Collection[Head], *, mode: Mode = "zero", means: Tensor | None = None
+) -> EditHeads | None:
+    """An edit that sets heads to zero or to their mean before W_o, for `ToyModel.run`.
 
     Args:
         model: the model.
-        steps: what it computed for one sentence, without a batch axis.
-        query: the place.
+        heads: (layer, head) pairs.
+        mode: "zero", or "mean", which needs `means`.
+        means: [layer, head, d_value], see `mean_heads`.
 
-    Source: Elhage et al. 2021, "direct path"; nostalgebraist 2020, the logit lens.
+    Raises:
+        ConfigError: a head that does not exist, or "mean" without means.
     """
-    stream = steps.streams[-1][query]
-    scale = (stream.square().mean() + NORM_EPS["rms"]).rsqrt()
+    zero = model.switch_off(heads)
+    if mode == "zero" or zero is None:
+        return zero
+    if means is None:
+        raise ConfigError("ablation.means")
 
-    def read(part: Tensor) -> Tensor:
-        return linear(part * scale * model.norm, model.unembedding)
+    def edit(layer: int, outputs: Tensor) -> Tensor:
+        changed = outputs.clone()
+        for at, head in heads:
+            if at == layer:
+                changed[..., head, :, :] = means[layer, head].to(outputs)
+        return changed
 
-    with torch.no_grad():
-        heads = torch.stack(
-            [
-                torch.einsum(
-                    "hv,fhv->hf",
-                    layer_steps.heads[:, query],
-                    layer.w_o.view(model.sizes.d_model, model.n_heads, -1),
-                )
-                for layer, layer_steps in zip(model.each_layer(), steps.layers, strict=True)
-            ]
-        )
-        mlps = torch.stack(
-            [torch.zeros_like(stream) if added is None else added[query] for added in steps.mlps]
-        )
-        return DirectLogits(
-            embedding=read(steps.streams[0][query]),
-            heads=read(heads),
-            mlps=read(mlps),
-            logits=steps.logits[query],
-        )
+    return edit
+
+
+def forbid_edges(
+    model: ToyModel, n_tokens: int, edges: Collection[tuple[int, int, int, int]]
+) -> list[Tensor]:
+    """Masks for `ToyModel.run(keep=…)`: causal, but for some edges.
+
+    Args:
+        model: the model.
+        n_tokens: tokens, `<bos>` counted.
+        edges: (layer, head, query, key), each forbidden.
+
+    Returns:
+        One bool [head, query, key] per layer, True where a query may look.
+    """
+    causal = torch.ones(n_tokens, n_tokens, dtype=torch.bool).tril()
+    masks = [causal.repeat(model.n_heads, 1, 1) for _ in range(model.n_layers)]
+    for layer, head, query, key in edges:
+        masks[layer][head, query, key] = False
+    return masks
+
+
+def damage_matrix(
+    model: ToyModel,
+    tasks: Mapping[str, Sequence[Pair]],
+    *,
+    mode: Mode = "mean",
+    means: Tensor | None = None,
+) -> Floats:
+    """How much accuracy each task loses without each head.
+
+    Args:
+        model: the model.
+        tasks: minimal pairs by task.
+        mode: see `ablate`.
+        means: see `ablate`.
+
+    Returns:
+        [task, layer, head]: accuracy with all heads minus accuracy without this one.
+    """
+    damage = np.zeros((len(tasks), model.n_layers, model.n_heads))
+    for number, pairs in enumerate(tasks.values()):
+        whole = choose(model, pairs).mean()
+        for layer in range(model.n_layers):
+            for head in range(model.n_heads):
+                edit = ablate(model, [(layer, head)], mode=mode, means=means)
+                damage[number, layer, head] = whole - choose(model, pairs, edit_heads=edit).mean()
+    return damage

@@ -34,6 +34,19 @@ MESSAGES: dict[str, str] = {
         "In {path} the tensor {name} has shape {found}; the sizes ask for {expected}. Restore the "
         "file or train again."
     ),
+    "ablation.documents": "A mean needs at least one document. Give some token sequences.",
+    "ablation.means": (
+        "Mean ablation needs each head's mean output. Pass means=mean_heads(model, documents), or "
+        "choose mode='zero'."
+    ),
+    "everyday.word": (
+        "“{word}” stands {count} times in “{text}”; expected once. Write the sentence so that the "
+        "word is whole and stands once."
+    ),
+    "train.recipe": (
+        "{path} was written by a run with {found}; asked for was {asked}. Resume with the same "
+        "recipe, or train into another folder."
+    ),
     "model.layers": (
         "d_mlp = {d_mlp} names no model: expected one number per layer, 0 or more, at least one. "
         "Use 0 for a layer without an MLP."
@@ -165,6 +178,10 @@ MESSAGES: dict[str, str] = {
     "digits.canvas.shape": (
         "The drawing has the shape {shape}; expected {side} × {side} pixels. Draw on a canvas of "
         "that size."
+    ),
+    "decode.ahead": (
+        "Token {query} may look at token {key}, which comes later and is not there yet when "
+        "decoding; expected a mask that looks back only. Choose the causal mask."
     ),
     "digits.canvas.empty": "The canvas has no ink; expected a digit. Draw one.",
     "vit.patch": (

@@ -339,16 +339,15 @@ def make_classifier(draw: random.Random) -> Document:
         document.add(draw.choice(("喜欢", "想 要", "看见 了", "有", "需要", "找到 了")))
     document.add(draw.choice(("那", "这", "一", "两", "那")))
     target = document.add(classifier)
+    candidates = [target]
     if draw.random() < 0.75:
-        document.add(
-            pick_person(draw).word,
-            draw.choice(("喜欢", "看见", "需要", "讨厌", "认识", "找到", "想 要")),
-        )
+        candidates.append(document.add(pick_person(draw).word))
+        document.add(draw.choice(("喜欢", "看见", "需要", "讨厌", "认识", "找到", "想 要")))
         query = document.add("的")
     else:
         query = document.add(draw.choice(lexicon().words("adjectives", "any")), "的")
     right = draw.choice(nouns)
-    document.relations.append(Relation("classifier_zh", query, target, (target,)))
+    document.relations.append(Relation("classifier_zh", query, target, tuple(candidates)))
     wrong = [noun for noun in others if noun not in nouns]
     if wrong:
         document.choices.append(

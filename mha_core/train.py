@@ -6,16 +6,24 @@ calls of `next`, so whoever drives it (the command line, a page) may stop at any
 
 from __future__ import annotations
 
+import argparse
 import math
 import random
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from mha_core.grammar import Document, make_documents
+from mha_core.checkpoint import save_model
+from mha_core.errors import DataError
+from mha_core.grammar import Document, hash_documents, make_documents
 from mha_core.grammar_repeats import make_pool_repeat
 from mha_core.model import ModelConfig, ToyModel
 from mha_core.tokenizer import load_tokenizer
@@ -158,33 +166,40 @@ def train(
     *,
     sizes: ModelConfig | None = None,
     every: int = 50,
-    at: tuple[int, ...] = (),
+    resume: Path | None = None,
 ) -> Iterator[Snapshot]:
     """Train the toy model on the grammar; hand out a snapshot every few steps.
 
     Args:
         recipe: what decides the run.
         sizes: the model's sizes, the shipped ones unless given.
-        every: steps between two snapshots; there is one at step 0 and one at the end.
-        at: further steps at which there is one.
+        every: steps between two snapshots; there is one at the start and one at the end.
+        resume: a file that `save_state` wrote in a run of the same recipe; goes on from there,
+            to the same weights as a run that never stopped.
+
+    Raises:
+        DataError: the file is of another recipe.
     """
     model = ToyModel(sizes or ModelConfig(len(load_tokenizer())), recipe.seed)
-    yield from optimize(model, batches_for(recipe), recipe, every=every, at=at)
+    optimizer = make_optimizer(model, recipe)
+    start = 0 if resume is None else load_state(resume, recipe, model, optimizer)
+    batches = islice(batches_for(recipe), start, None)
+    yield from optimize(model, optimizer, batches, recipe, start=start, every=every)
 
 
 def optimize(
     model: ToyModel,
+    optimizer: torch.optim.Optimizer,
     batches: Iterator[Batch],
     recipe: Recipe,
     *,
-    every: int,
-    at: tuple[int, ...] = (),
+    start: int = 0,
+    every: int = 50,
 ) -> Iterator[Snapshot]:
     """Take optimizer steps over batches; hand out snapshots."""
-    optimizer = make_optimizer(model, recipe)
-    yield Snapshot(0, recipe.steps, math.nan, model, optimizer)
+    yield Snapshot(start, recipe.steps, math.nan, model, optimizer)
     losses: list[float] = []
-    for step in range(recipe.steps):
+    for step in range(start, recipe.steps):
         for group in optimizer.param_groups:
             group["lr"] = rate_at(step, recipe)
         ids, following = next(batches)
@@ -195,6 +210,96 @@ def optimize(
         optimizer.step()
         losses.append(float(loss.detach()))
         done = step + 1
-        if done % every == 0 or done == recipe.steps or done in at:
+        if done % every == 0 or done == recipe.steps:
             yield Snapshot(done, recipe.steps, sum(losses) / len(losses), model, optimizer)
             losses = []
+
+
+def save_state(path: Path, snapshot: Snapshot, recipe: Recipe) -> None:
+    """Write what `train(resume=…)` needs; the file is whole at every moment."""
+    state = {
+        "recipe": recipe.as_dict(),
+        "step": snapshot.step,
+        "model": snapshot.model.state_dict(),
+        "optimizer": snapshot.optimizer.state_dict(),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    torch.save(state, part)
+    part.replace(path)
+
+
+def load_state(
+    path: Path, recipe: Recipe, model: ToyModel, optimizer: torch.optim.Optimizer
+) -> int:
+    """Fill model and optimizer from a file of `save_state`; returns the steps done."""
+    state = torch.load(path, weights_only=True)
+    if state["recipe"] != recipe.as_dict():
+        raise DataError("train.recipe", path=path, found=state["recipe"], asked=recipe.as_dict())
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    return int(state["step"])
+
+
+# Steps whose weights are kept as earlier checkpoints of the shipped model.
+KEPT_STEPS = (100, 300, 500, 800, 1200, 2000, 3000)
+
+
+def run(recipe: Recipe, folder: Path, *, every: int = 100) -> Path:
+    """Train as the command line does: progress, resumable state, stored weights.
+
+    Args:
+        recipe: what decides the run; a state of the same recipe in `folder` is resumed.
+        folder: gets `state.pt`, `step-NNNNN.safetensors`, `toy.safetensors`, `scores.json`.
+        every: steps between two reports.
+
+    Returns:
+        The path of the final weights.
+    """
+    from mha_core.curves import Curves, measure_scores
+
+    state, final = folder / "state.pt", folder / "toy.safetensors"
+    curves = Curves.read(folder / "scores.json") if state.exists() else Curves()
+    about: dict[str, Any] = {"recipe": recipe.as_dict(), "seed": recipe.seed, "data": hash_documents(recipe.seed)}
+    began = time.monotonic()
+    for snapshot in train(recipe, every=every, resume=state if state.exists() else None):
+        scores = measure_scores(snapshot.model)
+        known = about | {"step": snapshot.step, "scores": scores.best()}
+        curves.add(snapshot.step, snapshot.loss, scores)
+        curves.write(folder / "scores.json")
+        save_state(state, snapshot, recipe)
+        save_model(snapshot.model, final, **known)
+        if snapshot.step in KEPT_STEPS:
+            kept = folder / f"step-{snapshot.step:05d}.safetensors"
+            save_model(snapshot.model, kept, precision="int8", **known)
+        print(_progress(snapshot, scores.best(), time.monotonic() - began), file=sys.stderr)
+    return final
+
+
+def _progress(snapshot: Snapshot, best: dict[str, float], seconds: float) -> str:
+    """One line with a bar, the loss, and the best head of each score."""
+    filled = 20 * snapshot.step // snapshot.steps
+    bar = "█" * filled + "·" * (20 - filled)
+    shown = "  ".join(f"{name} {value:.2f}" for name, value in best.items())
+    done = f"{snapshot.step}/{snapshot.steps}"
+    return f"{bar} {done}  {seconds:.0f} s  loss {snapshot.loss:.3f}  {shown}"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Train from the command line. Ctrl-C leaves the last report's weights and state."""
+    parser = argparse.ArgumentParser(prog="python -m mha_core.train", description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("trained"), help="folder to write to")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=Recipe.steps)
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    try:
+        final = run(Recipe(seed=options.seed, steps=options.steps), options.out)
+    except KeyboardInterrupt:
+        print(f"stopped; {options.out} holds the weights so far, the same command resumes")
+    else:
+        print(f"wrote {final}")
+
+
+if __name__ == "__main__":
+    main()

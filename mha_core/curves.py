@@ -1,0 +1,125 @@
+"""How heads form: the scores of every head at every report of a training run."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from mha_core import metrics
+from mha_core.grammar import Kind
+from mha_core.model import ToyModel
+from mha_core.probe import Pair, Row, attention_rows, choose, pairs_for, rows_for
+
+CURVE_SEED, CURVE_COUNT = 9_300_000, 40
+CURVE_KINDS: tuple[Kind, ...] = ("pronoun", "subject", "reflexive", "pronoun_zh", "classifier_zh")
+CURVE_TASKS = ("reference", "agreement_phrase", "predicate", "receiver", "reference_zh")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What one model scores.
+
+    Attributes:
+        heads: score → [layer][head], mean attention on that role's target.
+        tasks: task → accuracy on minimal pairs, chance .5.
+    """
+
+    heads: dict[str, list[list[float]]]
+    tasks: dict[str, float]
+
+    def best(self) -> dict[str, float]:
+        """The best head of each score, and every task."""
+        top = {name: max(map(max, layers)) for name, layers in self.heads.items()}
+        return top | {f"task {name}": value for name, value in self.tasks.items()}
+
+
+@cache
+def _rows(kind: Kind) -> tuple[Row, ...]:
+    return tuple(rows_for(kind, CURVE_SEED, CURVE_COUNT))
+
+
+@cache
+def _pairs(task: str) -> tuple[Pair, ...]:
+    return tuple(pairs_for(task, CURVE_SEED, CURVE_COUNT))
+
+
+@torch.no_grad()
+def repeat_scores(model: ToyModel, words: list[int], length: int = 12) -> dict[str, Any]:
+    """Previous, induction, duplicate and sink [layer, head] on random repeats of these words."""
+    draw = torch.Generator().manual_seed(CURVE_SEED)
+    chosen = torch.randint(len(words), (CURVE_COUNT, length), generator=draw)
+    said = torch.tensor(words)[chosen]
+    start = torch.full((CURVE_COUNT, 1), model.tokenizer.bos.id)
+    steps = model.run(torch.cat((start, said, said), 1))
+    patterns = torch.stack(steps.patterns).numpy()  # [layer, sequence, head, query, key]
+    return {
+        "previous": metrics.previous_score(patterns, first=length + 1).mean(1),
+        "induction": metrics.induction_score(patterns, length).mean(1),
+        "duplicate": metrics.duplicate_score(patterns, length).mean(1),
+        "sink": metrics.sink_score(patterns).mean(1),
+    }
+
+
+def measure_scores(model: ToyModel) -> Scores:
+    """Every score of every head, on documents that are the same each time."""
+    words = [entry.id for entry in model.tokenizer.entries if entry.kind == "word"]
+    heads = repeat_scores(model, words)
+    for kind in CURVE_KINDS:
+        rows = _rows(kind)
+        seen = attention_rows(model, rows)
+        heads[kind] = metrics.mass_on(seen, [row.target for row in rows]).mean(0)
+    tasks = {task: float(choose(model, _pairs(task)).mean()) for task in CURVE_TASKS}
+    return Scores({n: np.round(v, 4).tolist() for n, v in heads.items()}, tasks)
+
+
+@dataclass
+class Curves:
+    """The scores of a run, report by report.
+
+    Attributes:
+        steps, losses: the step and the mean loss, in nats a token, of each report.
+        scores: each report's scores.
+    """
+
+    steps: list[int] = field(default_factory=list)
+    losses: list[float | None] = field(default_factory=list)
+    scores: list[Scores] = field(default_factory=list)
+
+    def add(self, step: int, loss: float, scores: Scores) -> None:
+        """Append a report; one of a step already there replaces it."""
+        if self.steps and self.steps[-1] == step:
+            return
+        self.steps.append(step)
+        self.losses.append(None if math.isnan(loss) else round(loss, 4))
+        self.scores.append(scores)
+
+    def half_way(self, name: str) -> int:
+        """The first step at which the best head's score is half way from its lowest to its highest."""
+        best = np.array([scores.best()[name] for scores in self.scores])
+        middle = (best.min() + best.max()) / 2
+        return self.steps[int(np.argmax(best >= middle))]
+
+    def write(self, path: Path) -> None:
+        """Write as JSON."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = {
+            "steps": self.steps,
+            "losses": self.losses,
+            "heads": [scores.heads for scores in self.scores],
+            "tasks": [scores.tasks for scores in self.scores],
+        }
+        path.write_text(json.dumps(content), "utf-8")
+
+    @classmethod
+    def read(cls, path: Path) -> Curves:
+        """Read what `write` wrote."""
+        content = json.loads(path.read_text("utf-8"))
+        scores = [Scores(*both) for both in zip(content["heads"], content["tasks"], strict=True)]
+        return cls(content["steps"], content["losses"], scores)
