@@ -26,6 +26,14 @@ def strongest_look(pattern: Array) -> tuple[int, int]:
 
 
 def largest_cell(matrix: Array) -> tuple[int, int]:
-    """Row and column of a matrix's largest number by size."""
-    row, column = np.unravel_index(int(np.abs(matrix).argmax()), matrix.shape)
-    return int(row), int(column)
+    """Row and column of a matrix's largest number by size, the first token left out.
+
+    The first token's numbers are often far larger than all others, and seldom what is asked.
+
+    >>> largest_cell(np.array([[9.0, 1.0, -2.0]])), largest_cell(np.array([[1.0], [-3.0]]))
+    ((0, 2), (1, 0))
+    """
+    first = 1 if matrix.shape[1] > 1 else 0
+    rest = np.abs(matrix[:, first:])
+    row, column = np.unravel_index(int(rest.argmax()), rest.shape)
+    return int(row), int(column) + first

@@ -6,6 +6,7 @@ from html import escape
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from mha_core.trace import AttentionTrace
 from mha_view.page import Page
@@ -66,16 +67,26 @@ def draw_dimensions(page: Page) -> None:
     )
 
 
+def chances_after(page: Page, place: int) -> NDArray[np.float64]:
+    """The trained model's probability of every token of its vocabulary, after a token."""
+    logits = page.walk.logits
+    if logits is None:
+        return np.zeros(0)
+    row = logits[place].astype(np.float64)
+    chances: NDArray[np.float64] = np.exp(row - row.max())
+    return chances / chances.sum()
+
+
+def chance_of(page: Page, place: int, number: int) -> float:
+    """How probable the trained model holds one token, after a token."""
+    return float(chances_after(page, place)[number])
+
+
 def next_tokens(page: Page, place: int, n: int = 5) -> list[tuple[str, float]]:
     """What the trained model expects after a token: display form and probability."""
     from mha_core.tokenizer import load_tokenizer
 
-    logits = page.walk.logits
-    if logits is None:
-        return []
-    row = logits[place].astype(np.float64)
-    chances = np.exp(row - row.max())
-    chances /= chances.sum()
+    chances = chances_after(page, place)
     tokenizer = load_tokenizer()
     return [
         (tokenizer.entries[int(number)].display, float(chances[number]))
@@ -93,12 +104,17 @@ def draw_predictions(page: Page) -> None:
         place = st.select_slider(
             words("predict.after"),
             range(len(labels)),
-            value=len(labels) - 1,
+            value=max(0, len(labels) - 3),
             format_func=lambda place: f"{place} · {labels[place]}",
-            key="predict_place",
+            key=f"predict_place_{len(labels)}",
         )
         expected = next_tokens(page, place)
         with st.container(horizontal=True):
             for token, chance in expected:
                 st.markdown(f"**{literal(token)}** `{chance:.3f}`", width="content")
+        if place + 1 < len(labels):
+            real = chance_of(page, place, page.reading.tokens[place + 1].id)
+            st.markdown(
+                words("predict.real", token=literal(labels[place + 1]), chance=f"{real:.3f}")
+            )
         st.caption(words("predict.caption"))
