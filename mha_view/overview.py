@@ -73,8 +73,9 @@ def chances_after(page: Page, place: int) -> NDArray[np.float64]:
     if logits is None:
         return np.zeros(0)
     row = logits[place].astype(np.float64)
-    chances: NDArray[np.float64] = np.exp(row - row.max())
-    return chances / chances.sum()
+    exponentials = np.exp(row - row.max())
+    chances: NDArray[np.float64] = exponentials / exponentials.sum()
+    return chances
 
 
 def chance_of(page: Page, place: int, number: int) -> float:

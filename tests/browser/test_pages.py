@@ -113,8 +113,8 @@ def test_a_link_opens_the_same_picture_elsewhere_and_in_the_other_language(
 ) -> None:
     first = new_page()
     visit(first, server, "attention")
-    first.get_by_label("Sentence").fill("The dog ran because it was late.")
-    first.get_by_label("Sentence").press("Enter")
+    first.get_by_role("textbox", name="Sentence").fill("The dog ran because it was late.")
+    first.get_by_role("textbox", name="Sentence").press("Enter")
     first.get_by_role("radio", name="Head 3").click()
     expect(first.locator(".katex").first).to_contain_text("3")
     settle(first)
@@ -241,7 +241,7 @@ def test_articles_sizes_are_pooled_and_say_so(page: Page, server: str) -> None:
 
 def test_a_phone_scrolls_only_down(new_page: Callable[..., Page], server: str) -> None:
     page = new_page(viewport={"width": 390, "height": 844}, is_mobile=True)
-    for name in ("overview", "attention", "output"):
+    for name in ("overview", "projection", "rope", "attention", "output"):
         visit(page, server, name)
         wider = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert wider <= 0, name
