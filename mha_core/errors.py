@@ -180,7 +180,7 @@ MESSAGES: dict[str, str] = {
         "that size."
     ),
     "decode.ahead": (
-        "Token {query} may look at token {key}, which comes later and is not there yet when "
+        "Token {query} may look at token {later}, which comes later and is not there yet when "
         "decoding; expected a mask that looks back only. Choose the causal mask."
     ),
     "digits.canvas.empty": "The canvas has no ink; expected a digit. Draw one.",

@@ -11,6 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mha_core.sizes.bundled import Bundled, list_bundled, read_bundled
+from mha_core.sizes.by_hand import from_numbers
 from mha_core.sizes.cache import BYTES, CacheLayers, cache_bytes, cache_elements, elements_per_token
 from mha_core.sizes.flops import (
     crossover,
@@ -20,7 +21,7 @@ from mha_core.sizes.flops import (
     projection_shapes,
 )
 from mha_core.sizes.note import Note
-from mha_core.sizes.read import Json, read_bytes, read_file, read_text
+from mha_core.sizes.read import Json, decode_bytes, read_bytes, read_file, read_text
 from mha_core.sizes.report import Layer, Parameters, Sizes
 
 __all__ = [
@@ -34,8 +35,10 @@ __all__ = [
     "cache_bytes",
     "cache_elements",
     "crossover",
+    "decode_bytes",
     "elements_per_token",
     "flops_by_step",
+    "from_numbers",
     "list_bundled",
     "looked_at",
     "measure",

@@ -55,13 +55,24 @@ def read_bytes(content: bytes) -> tuple[Json, list[Note]]:
     >>> read_bytes(b'{"hidden_size": 768}')
     ({'hidden_size': 768}, [])
     """
+    return read_text(*decode_bytes(content))
+
+
+def decode_bytes(content: bytes) -> tuple[str, list[Note]]:
+    """Give the text of a file's bytes, whatever is in it, and a note on an odd encoding.
+
+    Raises:
+        DataError: the file is too large, or no text.
+
+    >>> decode_bytes("{}".encode("utf-16"))[0]
+    '{}'
+    """
     if len(content) > MAX_BYTES:
         raise DataError("sizes.file.large", size=len(content), limit=MAX_BYTES)
     for mark, encoding, name in MARKS:
         if content.startswith(mark):
-            notes = [Note("sizes.note.encoding", encoding=name)]
-            return read_text(_decode(content, encoding), notes)
-    return read_text(_decode(content, "utf-8"), [])
+            return _decode(content, encoding), [Note("sizes.note.encoding", encoding=name)]
+    return _decode(content, "utf-8"), []
 
 
 def _decode(content: bytes, encoding: str) -> str:
