@@ -25,6 +25,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "why_heads",
     ),
     "explore": ("gallery",),
+    "relate": ("sizes",),
 }
 ORDER = tuple(name for names in SECTIONS.values() for name in names)
 

@@ -28,6 +28,11 @@ Sorting = Literal[
 ]  # fmt: skip
 View = Literal["heat", "links"]
 FloatType = Literal["fp32", "fp16", "bf16", "fp8", "int8"]
+RoleName = Literal[
+    "previous", "induction", "duplicate", "sink", "pronoun", "pronoun_zh", "subject",
+    "reflexive", "receiver", "measure", "classifier_zh",
+]  # fmt: skip
+Ablation = Literal["mean", "zero"]
 Against = Literal["head", "mask", "rope", "text", "weights", "checkpoint"]
 
 VERSION = "1"
@@ -73,6 +78,10 @@ class Scene:
         view: whether the gallery's chosen head is a heatmap or lines between tokens.
         hide_special: whether the gallery leaves `<bos>` and its like out.
         whole_words: whether the gallery merges pieces of a word.
+        role: the role whose evidence is shown.
+        off: (layer, head) pairs that the experiment switches off.
+        ablation: what a head switched off gives: its mean output, or zeros.
+        after: the token after which the experiment asks what comes next, -1 for the last word.
         against: what the second reading of the comparison differs in.
         other_text, other_layer, other_head, other_mask, other_weights: the second reading's.
         other_step: the second reading's training step; the first shipped checkpoint at or after.
@@ -115,6 +124,10 @@ class Scene:
     view: View = "heat"
     hide_special: bool = False
     whole_words: bool = False
+    role: RoleName = "induction"
+    off: tuple[tuple[int, int], ...] = ()
+    ablation: Ablation = "mean"
+    after: int = -1
     against: Against = "head"
     other_text: str = TEXTS["queen"]
     other_layer: int = 0
@@ -230,6 +243,21 @@ def write_picked(picked: Picked) -> str:
     return f"{picked.figure}.{picked.head}.{picked.row}.{picked.column}"
 
 
+def read_heads(text: str) -> tuple[tuple[int, int], ...]:
+    """`1.0_2.5`: pairs of layer and head, each once, in order."""
+    pairs = [
+        tuple(whole("head", 0, 127).read(n) for n in pair.split(".")) for pair in text.split("_")
+    ]
+    if len(pairs) > 500 or any(len(pair) != 2 for pair in pairs):
+        raise ValueError(text)
+    return tuple(sorted({(layer, head) for layer, head in pairs}))
+
+
+def write_heads(heads: tuple[tuple[int, int], ...]) -> str:
+    """The reverse of `read_heads`."""
+    return "_".join(f"{layer}.{head}" for layer, head in heads)
+
+
 def pack_text(text: str) -> str:
     """Any text as URL-safe characters, compressed."""
     packed = zlib.compress(text.encode("utf-8"), 9)
@@ -274,6 +302,10 @@ CODECS: dict[str, Codec] = {
     "view": one_of("view", View),
     "hide_special": yes_no("hide"),
     "whole_words": yes_no("merge"),
+    "role": one_of("role", RoleName),
+    "off": Codec("off", read_heads, write_heads),
+    "ablation": one_of("ablation", Ablation),
+    "after": whole("after", -1, 100_000),
     "against": one_of("against", Against),
     "other_layer": whole("layer2", 0, 99),
     "other_head": whole("head2", 0, 127),

@@ -11,6 +11,7 @@ from mha_core.sizes import list_bundled
 from mha_view.scene import (
     CODECS,
     LONGEST_LINK,
+    Ablation,
     Against,
     Axes,
     ColourScale,
@@ -19,6 +20,7 @@ from mha_view.scene import (
     MaskName,
     Pairing,
     Picked,
+    RoleName,
     Scene,
     Sorting,
     View,
@@ -61,6 +63,12 @@ scenes = st.builds(
     view=st.sampled_from(get_args(View)),
     hide_special=st.booleans(),
     whole_words=st.booleans(),
+    role=st.sampled_from(get_args(RoleName)),
+    off=st.sets(st.tuples(st.integers(0, 2), st.integers(0, 5))).map(
+        lambda pairs: (*sorted(pairs),)
+    ),
+    ablation=st.sampled_from(get_args(Ablation)),
+    after=st.integers(-1, 100_000),
     against=st.sampled_from(get_args(Against)),
     other_text=st.one_of(st.text(max_size=60), st.sampled_from(sorted(TEXTS.values()))),
     other_layer=st.integers(0, 99),

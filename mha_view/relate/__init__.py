@@ -1,0 +1,1 @@
+"""What the pages that relate the layer to real models are made of."""

@@ -1,0 +1,336 @@
+"""The parts of the page of sizes: where they come from, the layer, its costs, its cache."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
+
+import streamlit as st
+
+from mha_core.errors import DataError
+from mha_core.sizes import CacheLayers, cache_bytes, elements_per_token, list_bundled
+from mha_view import state
+from mha_view.figures import relate_sizes as figures
+from mha_view.panel import literal
+from mha_view.relate import subject as subjects
+from mha_view.relate.subject import Subject
+from mha_view.scene import MOST_OTHERS, FloatType
+from mha_view.show import show
+from mha_view.words import Words
+
+LADDER = [1 << power for power in range(4, 21)]
+HAND = {
+    "hand_d": ("size.d_model", 1, 1 << 16),
+    "hand_h": ("size.n_heads", 1, 1024),
+    "hand_kv": ("size.n_kv_heads", 0, 1024),
+    "hand_d_head": ("size.d_head", 0, 4096),
+    "hand_layers": ("sizes.layers", 1, 1000),
+}
+
+
+def draw_source(words: Words) -> None:
+    """Where the sizes come from: a bundled config, a file, or numbers."""
+    kind = subjects.kind_of(state.scene().model)
+    st.session_state["sizes_kind"] = kind
+    st.segmented_control(
+        words("sizes.source"),
+        subjects.KINDS,
+        required=True,
+        format_func=lambda name: words(f"sizes.kind.{name}"),
+        key="sizes_kind",
+        on_change=_switch_kind,
+    )
+    {"model": _draw_models, "file": _draw_file, "hand": _draw_hand}[kind](words)
+
+
+def _switch_kind() -> None:
+    """Go to another kind of source; what was pasted or set by hand stays."""
+    kind = st.session_state["sizes_kind"]
+    if kind:
+        state.change(model=subjects.FIRST_OF[kind], part="")
+
+
+def _draw_models(words: Words) -> None:
+    """The bundled configs, and where the chosen one was taken from."""
+    titles = subjects.titles()
+    st.selectbox(
+        words("sizes.model"), list(titles), format_func=titles.__getitem__, **state.bind("model")
+    )
+    source = next(c.source for c in list_bundled() if c.name == state.scene().model)
+    st.caption(words("sizes.taken_from", source=literal(source)))
+
+
+def _draw_file(words: Words) -> None:
+    """A box to paste into and a place to drop a file; what was pasted stays as it is."""
+    left, right = st.columns([3, 2])
+    left.text_area(
+        words("sizes.paste"),
+        height=210,
+        placeholder='{"hidden_size": 4096, "num_attention_heads": 32, …}',
+        max_chars=subjects.LONGEST_CONFIG,
+        **state.bind("config_text"),
+    )
+    right.file_uploader(
+        words("sizes.drop"), key="sizes_file", max_upload_size=2, on_change=subjects.take_file
+    )
+    dropped = st.session_state.get("sizes_dropped")
+    if isinstance(dropped, DataError):
+        right.error(words.error(dropped))
+
+
+def _draw_hand(words: Words) -> None:
+    """Numbers to set; what they cannot be is said by the core."""
+    for column, (field, (label, least, most)) in zip(st.columns(5), HAND.items(), strict=True):
+        column.number_input(words(label), least, most, step=1, **state.bind(field))
+
+
+def draw_part(subject: Subject, words: Words) -> None:
+    """Which part of a model with several is shown."""
+    if subject.whole.entries:
+        st.segmented_control(
+            words("sizes.part"),
+            ["", *subject.whole.entries],
+            required=True,
+            format_func=lambda name: name or words("sizes.part.whole"),
+            **state.bind("part"),
+        )
+
+
+def draw_summary(subject: Subject, words: Words) -> None:
+    """The numbers everybody asks for first, as chips."""
+    sizes, first = subject.sizes, subject.sizes.first
+    known = {
+        "d": sizes.d_model,
+        "h": sizes.n_heads,
+        "h_kv": first.n_kv_heads,
+        "d_head": first.d_head,
+        words("sizes.layers"): sizes.n_layers,
+    }
+    chips = [
+        f'<code class="chip plain">{html.escape(name)} = {html.escape(_known(value, words))}</code>'
+        for name, value in known.items()
+    ]
+    st.subheader(literal(subject.name))
+    st.html('<div class="chips">' + " ".join(chips) + "</div>")
+
+
+def _known(value: object, words: Words) -> str:
+    """A number for the reader, or that it is not known."""
+    if value is None:
+        return words("sizes.unknown")
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def rows_of(subject: Subject, words: Words) -> list[dict[str, str]]:
+    """The table: a row a matrix, and the sums."""
+    sizes = subject.sizes
+    counts = sizes.matrix_parameters() if sizes.has_shapes else {}
+    matrix, shape, bias, parameters = (
+        words(f"sizes.column.{name}") for name in ("matrix", "shape", "bias", "parameters")
+    )
+    rows = [
+        {
+            matrix: figures.matrix_symbol(name, 0, 1),
+            shape: " · ".join(str(list(each)) for each in chain) if chain else "—",
+            bias: words(f"sizes.bias.{sizes.first.bias.get(name[-1])}"),
+            parameters: _known(counts.get(name), words) if chain else "—",
+        }
+        for name, chain in sizes.first.shapes.items()
+    ]
+    sums = vars(sizes.parameters)
+    for name in ("attention_per_layer", "attention", "base", "total"):
+        rows.append(
+            {matrix: words(f"sizes.sum.{name}"), shape: "", bias: "",
+             parameters: _known(sums[name], words)}
+        )  # fmt: skip
+    return rows
+
+
+def draw_layer(subject: Subject, words: Words) -> None:
+    """The first layer to scale, its parameters, and the table to take away."""
+    sizes = subject.sizes
+    if not sizes.has_shapes:
+        st.info(words("sizes.no_shapes"))
+        _draw_table(subject, words)
+        return
+    st.markdown(f"##### {words('sizes.layer')}")
+    show(figures.layer_to_scale(sizes, words), words)
+    left, right = st.columns([2, 3])
+    with left:
+        show(figures.parameter_bars(sizes, words), words)
+    with right:
+        _draw_table(subject, words)
+    if sizes.stages:
+        _draw_stages(sizes.stages, words)
+
+
+def _draw_table(subject: Subject, words: Words) -> None:
+    """The table, and it as a file."""
+    rows = rows_of(subject, words)
+    st.html(_as_html(rows))
+    if subject.sizes.parameters.source:
+        st.caption(words("sizes.counted", source=subject.sizes.parameters.source))
+    now = state.scene()
+    report = subject.whole.as_json(now.cost_tokens, now.float_type)
+    with st.container(horizontal=True, gap="small"):
+        st.download_button(words("sizes.csv"), _as_csv(rows), "sizes.csv", "text/csv")
+        st.download_button(
+            words("sizes.json"),
+            json.dumps(report, ensure_ascii=False, indent=2),
+            "sizes.json",
+            "application/json",
+        )
+
+
+def _as_html(rows: Sequence[Mapping[str, str]]) -> str:
+    """Rows as a table; numbers to the right."""
+    names = list(rows[0])
+    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in names)
+    body = "".join(
+        f'<tr><th scope="row">{html.escape(row[names[0]])}</th>'
+        + "".join(f'<td class="num">{html.escape(row[name])}</td>' for name in names[1:])
+        + "</tr>"
+        for row in rows
+    )
+    return f'<table class="dimensions"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _as_csv(rows: Sequence[Mapping[str, str]]) -> bytes:
+    """Rows as a file that a spreadsheet opens, with a mark for its encoding."""
+    written = io.StringIO()
+    writer = csv.DictWriter(written, list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    return written.getvalue().encode("utf-8-sig")
+
+
+def _draw_stages(stages: Sequence[Mapping[str, object]], words: Words) -> None:
+    """A staged model: heads grow as the stages get wider."""
+    st.markdown(f"##### {words('sizes.stages')}")
+    st.html(
+        _as_html(
+            [
+                {
+                    words("sizes.stage"): str(place),
+                    "d": str(stage["d_model"]),
+                    "h": str(stage["n_heads"]),
+                    words("sizes.layers"): str(stage["n_layers"]),
+                }
+                for place, stage in enumerate(stages)
+            ]
+        )
+    )
+
+
+def draw_tokens(words: Words) -> None:
+    """S for the costs."""
+    st.select_slider(
+        words("sizes.tokens"),
+        sorted({*LADDER, state.scene().cost_tokens}),
+        format_func=lambda n: f"{n:,}",
+        **state.bind("cost_tokens"),
+    )
+
+
+def draw_costs(subject: Subject, words: Words) -> None:
+    """FLOPs by step, and where the products with S² overtake the projections."""
+    sizes, n_tokens = subject.sizes, state.scene().cost_tokens
+    flops = sizes.flops(n_tokens)
+    if flops is None:
+        st.info(words("sizes.no_shapes"))
+        return
+    left, right = st.columns([4, 5])
+    with left:
+        way = words(f"flops.{'causal' if sizes.causal else 'two_way'}.way")
+        st.markdown(words("flops.title", n=f"{n_tokens:,}", way=way))
+        show(figures.step_bars(flops, n_tokens, words), words)
+        products = flops["scores"] + flops["values"]
+        st.caption(
+            words(
+                "flops.sum",
+                total=figures.decimal(sum(flops.values())),
+                share=f"{products / sum(flops.values()):.0%}",
+            )
+        )
+    with right:
+        st.markdown(words("flops.curves"))
+        show(figures.cost_curves(sizes, n_tokens, words), words)
+        for name, causal in (("two_way", False), ("causal", True)):
+            crossing = sizes.crossover(causal=causal)
+            told = f"flops.crosses.{name}" if crossing is not None else f"flops.never.{name}"
+            st.caption(words(told, n=f"{round(crossing or 0):,}"))
+
+
+def draw_cache(subject: Subject, words: Words) -> None:
+    """The cache against the context, beside up to three others."""
+    now, titles = state.scene(), subjects.titles()
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    left.multiselect(
+        words("cache.others"), list(titles), format_func=titles.__getitem__,
+        max_selections=MOST_OTHERS, placeholder=words("cache.choose"), **_bind_others(),
+    )  # fmt: skip
+    right.segmented_control(
+        words("cache.float"), get_args(FloatType), required=True, **state.bind("float_type")
+    )
+    others = {titles[name]: subjects.known_sizes(name, words) for name in now.others
+              if name != now.model}  # fmt: skip
+    named = {subject.name: subject.sizes} | others
+    caches: dict[str, Sequence[CacheLayers]] = {
+        title: sizes.cache for title, sizes in named.items() if sizes.cache
+    }
+    for title, sizes in named.items():
+        if not sizes.cache:
+            told = "cache.none" if sizes.causal is False else "cache.unknown"
+            st.caption(words(told, title=literal(title)))
+    if not caches:
+        return
+    show(figures.cache_curves(caches, now.cost_tokens, now.float_type, words), words)
+    st.html(_as_html([_cache_row(title, layers, words) for title, layers in caches.items()]))
+
+
+def _bind_others() -> dict[str, Any]:
+    """The other models as a list for the widget, a tuple in the scene."""
+    st.session_state["cache_others"] = list(state.scene().others)
+    return {
+        "key": "cache_others",
+        "on_change": lambda: state.change(others=tuple(st.session_state["cache_others"])),
+    }
+
+
+def _cache_row(title: str, layers: Sequence[CacheLayers], words: Words) -> dict[str, str]:
+    """A model's cache in numbers."""
+    now = state.scene()
+    return {
+        words("cache.model"): title,
+        words("cache.numbers"): f"{elements_per_token(layers):,}",
+        words("cache.token"): figures.binary(cache_bytes(layers, 1, now.float_type)),
+        words("cache.bytes", n=f"{now.cost_tokens:,}"): figures.binary(
+            cache_bytes(layers, now.cost_tokens, now.float_type)
+        ),
+    }
+
+
+def draw_notes(subject: Subject, words: Words) -> None:
+    """What was odd, assumed, or cannot be known."""
+    dropped = subjects.dropped_notes(state.scene().config_text)
+    notes = ([*dropped] if state.scene().model == "file" else []) + [*subject.notes]
+    if notes:
+        st.markdown(f"##### {words('sizes.notes')}")
+        st.html(
+            "<ul>"
+            + "".join(f"<li>{html.escape(subjects.tell(words, note))}</li>" for note in notes)
+            + "</ul>"
+        )
+
+
+def draw_reading_on(name: str, words: Words, **values: object) -> None:
+    """The last row: where people trip, and more to read."""
+    with st.container(border=True):
+        st.markdown(f"##### {words('card.trip')}")
+        st.markdown(words.lesson(name, "trip", **values))
+    with st.expander(words("card.more")):
+        st.markdown(words.lesson(name, "more", **values))

@@ -1,0 +1,162 @@
+"""Whose sizes a page shows: a bundled config, a file of the reader's, or numbers set by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import streamlit as st
+
+from mha_core.errors import DataError, TwelveHeadsError
+from mha_core.sizes import (
+    Note,
+    Sizes,
+    decode_bytes,
+    from_numbers,
+    list_bundled,
+    measure,
+    read_bundled,
+    read_text,
+)
+from mha_view import state
+from mha_view.scene import Scene
+from mha_view.words import Words
+
+KINDS = ("model", "file", "hand")
+FIRST_OF = {"model": Scene().model, "file": "file", "hand": "hand"}
+LONGEST_CONFIG = 200_000
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A model, or one part of it.
+
+    Attributes:
+        title: what it is called.
+        whole: all of its sizes.
+        part: the key of the part that is shown, "" for the whole.
+    """
+
+    title: str
+    whole: Sizes
+    part: str = ""
+
+    @property
+    def name(self) -> str:
+        """The title, with the part where there is one."""
+        return f"{self.title} · {self.part}" if self.part else self.title
+
+    @property
+    def sizes(self) -> Sizes:
+        """The sizes that are shown."""
+        return self.whole.entries[self.part] if self.part else self.whole
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What was odd, assumed, or cannot be known; a part's after the whole's."""
+        return self.whole.notes + (self.sizes.notes if self.part else ())
+
+
+def kind_of(model: str) -> str:
+    """Where a model comes from: "model" (bundled), "file" or "hand"."""
+    return model if model in ("file", "hand") else "model"
+
+
+def titles() -> dict[str, str]:
+    """What the bundled configs are called, by name."""
+    return {config.name: config.title for config in list_bundled()}
+
+
+@lru_cache(maxsize=64)
+def measure_bundled(name: str, totals: bool) -> Sizes:
+    """A bundled config, measured once."""
+    return measure(read_bundled(name), totals=totals)
+
+
+@lru_cache(maxsize=32)
+def measure_text(text: str, totals: bool) -> Sizes:
+    """A config's text, measured once; raises DataError as `measure` does."""
+    config, notes = read_text(text)
+    return measure(config, totals=totals, notes=notes)
+
+
+def known_sizes(name: str, words: Words) -> Sizes:
+    """A bundled model's sizes: at once in closed form where there is one, else built."""
+    quick = measure_bundled(name, False)
+    if quick.has_shapes:
+        return quick
+    with st.spinner(words("sizes.building")):
+        return measure_bundled(name, True)
+
+
+def open_subject(words: Words) -> Subject:
+    """Measure what the scene names; stop with a message where it cannot be."""
+    now = state.scene()
+    try:
+        whole = _measure(now, words)
+    except TwelveHeadsError as error:
+        st.error(words.error(error))
+        st.stop()
+    title = titles().get(now.model) or whole.model_type or words(f"sizes.kind.{now.model}")
+    return Subject(title, whole, now.part if now.part in whole.entries else "")
+
+
+def _measure(now: Scene, words: Words) -> Sizes:
+    """The sizes of the scene's model; what is slow of a reader's file only when asked for."""
+    if now.model == "hand":
+        return from_numbers(
+            d_model=now.hand_d,
+            n_heads=now.hand_h,
+            n_kv_heads=now.hand_kv or None,
+            d_head=now.hand_d_head or None,
+            n_layers=now.hand_layers,
+        )
+    if now.model != "file":
+        return known_sizes(now.model, words)
+    if not now.config_text.strip():
+        st.info(words("sizes.file.empty"))
+        st.stop()
+    if st.session_state.get("sizes_build") != now.config_text:
+        quick = measure_text(now.config_text, False)
+        if quick.parameters.total is not None:
+            return quick
+        st.button(
+            words("sizes.build"), key="sizes_build_button", help=words("sizes.build.help"),
+            on_click=_ask_to_build, args=(now.config_text,),
+        )  # fmt: skip
+        return quick
+    with st.spinner(words("sizes.building")):
+        return measure_text(now.config_text, True)
+
+
+def _ask_to_build(text: str) -> None:
+    """Remember that this very text is to be built."""
+    st.session_state["sizes_build"] = text
+
+
+def take_file() -> None:
+    """Put a dropped file's text into the box; what is no text is refused and changes nothing."""
+    file = st.session_state["sizes_file"]
+    st.session_state["sizes_dropped"] = None
+    if file is None:
+        return
+    try:
+        text, notes = decode_bytes(file.getvalue())
+        if len(text) > LONGEST_CONFIG:
+            raise DataError("sizes.file.large", size=len(text), limit=LONGEST_CONFIG)
+    except DataError as error:
+        st.session_state["sizes_dropped"] = error
+        return
+    st.session_state["sizes_dropped"] = (text, notes)
+    state.change(config_text=text, part="")
+
+
+def dropped_notes(text: str) -> list[Note]:
+    """What was odd about the bytes this text was read from."""
+    dropped = st.session_state.get("sizes_dropped")
+    return dropped[1] if isinstance(dropped, tuple) and dropped[0] == text else []
+
+
+def tell(words: Words, note: Note) -> str:
+    """A note in the reader's language."""
+    return str(note) if words.lang == "en" else words(f"error.{note.key}", **note.values)

@@ -1,0 +1,34 @@
+"""Any model's config.json: shapes, parameters, FLOPs by step, KV cache against context."""
+
+import streamlit as st
+
+from mha_view import state
+from mha_view.relate import sizes
+from mha_view.relate.subject import open_subject
+from mha_view.words import Words
+
+words = Words(state.scene().lang)
+st.title(words.lesson("sizes", "title"))
+st.markdown(words.lesson("sizes", "says"))
+
+with st.container(border=True):
+    sizes.draw_source(words)
+    subject = open_subject(words)
+    sizes.draw_part(subject, words)
+
+with st.container(border=True):
+    sizes.draw_summary(subject, words)
+    sizes.draw_layer(subject, words)
+    sizes.draw_notes(subject, words)
+
+sizes.draw_tokens(words)
+with st.container(border=True):
+    st.subheader(words("flops.heading"))
+    sizes.draw_costs(subject, words)
+
+with st.container(border=True):
+    st.subheader(words("cache.heading"))
+    sizes.draw_cache(subject, words)
+st.caption(words.lesson("sizes", "picture"))
+
+sizes.draw_reading_on("sizes", words)

@@ -1,0 +1,187 @@
+"""The pages that relate the layer to real models: what they show is what the core computes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from mha_core.sizes import cache_bytes, measure, read_bundled
+from mha_core.sizes.by_hand import from_numbers
+from mha_view.figures import relate_sizes
+from mha_view.menu import SECTIONS
+from mha_view.relate import sizes, subject
+from mha_view.scene import Scene
+from mha_view.texts import TEXTS
+from mha_view.words import LANGS, Words
+from tests.view.test_pages import CHINESE, html, open_app, pictures, texts
+
+CUSTOM = Scene(weights="custom", text=TEXTS["repeat"], n_heads=6)
+WORDS = Words("en")
+LLAMA = measure(read_bundled("llama3.1-8b"), totals=False)
+
+
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize("page", SECTIONS["relate"])
+def test_each_page_runs_in_each_language(page: str, lang: str) -> None:
+    app = open_app(page, Scene(lang=lang, weights="custom", text=TEXTS["cat"]))
+    assert not app.exception
+    assert not app.error
+    assert [item.value for item in app.title] == [Words(lang).lesson(page, "title")]
+    assert bool(CHINESE.search(texts(app))) == (lang == "zh")
+    assert pictures(app) >= 3
+
+
+# --- Sizes ---------------------------------------------------------------------------------
+
+
+def open_config(text: str, lang: str = "en") -> AppTest:
+    """The page of sizes on a pasted config."""
+    return open_app("sizes", CUSTOM.with_(lang=lang, model="file", config_text=text))
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ('{"hidden_size": 10, "num_attention_heads": 4, "num_hidden_layers": 2}', ("10", "4")),
+        ('{"hidden_size": 8,}', ("1", "19")),
+        ('{"hidden_size": NaN, "num_attention_heads": 4}', ("hidden_size", "NaN")),
+        ("<!doctype html>", ("JSON",)),
+        ("version https://git-lfs.github.com/spec/v1", ("Git LFS",)),
+    ],
+)
+@pytest.mark.parametrize("lang", LANGS)
+def test_a_bad_config_is_told_in_the_readers_language_and_stays(
+    text: str, names: tuple[str, ...], lang: str
+) -> None:
+    app = open_config(text, lang)
+    assert not app.exception
+    [error] = app.error
+    assert all(name in error.value for name in names)
+    assert bool(CHINESE.search(error.value)) == (lang == "zh")
+    assert app.text_area(key="config_text").value == text
+    assert not pictures(app)
+
+
+def test_a_pasted_config_shows_what_the_core_measures() -> None:
+    text = json.dumps(
+        {"model_type": "llama", "hidden_size": 60, "num_attention_heads": 6, "vocab_size": 7,
+         "num_key_value_heads": 2, "num_hidden_layers": 3, "intermediate_size": 11,
+         "tie_word_embeddings": False, "architectures": ["LlamaForCausalLM"]}
+    )  # fmt: skip
+    app = open_config(text)
+    assert not app.exception
+    shown = html(app)
+    assert "d = 60" in shown
+    assert "h_kv = 2" in shown
+    assert "[20, 60]" in shown
+    # Two of 60 × 60 and two of 20 × 60, three layers of them; one layer keeps 2 · 2 · 10 numbers.
+    assert "9,600" in shown
+    assert "28,800" in shown
+    assert '<td class="num">120</td>' in shown
+    assert "sizes_build_button" not in [button.key for button in app.button], "nothing is left"
+
+
+def test_what_only_a_built_model_tells_waits_for_a_button() -> None:
+    text = json.dumps(read_bundled("bert-base-uncased"))
+    app = open_config(text)
+    assert WORDS("sizes.no_shapes") in [item.value for item in app.info]
+    assert WORDS("sizes.unknown") in html(app)
+    app.button(key="sizes_build_button").click().run()
+    assert not app.exception
+    # BERT base: 4 · (768² + 768) a layer.
+    assert "2,362,368" in html(app)
+    assert WORDS("cache.none", title="bert") in texts(app)
+
+
+def test_kinds_of_sources_keep_what_was_entered() -> None:
+    app = open_config("[1]")
+    app.button_group(key="sizes_kind").set_value("hand").run()
+    app.number_input(key="hand_d").set_value(12).run()
+    app.number_input(key="hand_h").set_value(5).run()
+    assert "12" in app.error[0].value
+    app.number_input(key="hand_h").set_value(4).run()
+    assert "d_head = 3" in html(app)
+    app.button_group(key="sizes_kind").set_value("file").run()
+    assert app.text_area(key="config_text").value == "[1]"
+
+
+def test_dropped_bytes_become_the_box_and_bad_bytes_change_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import streamlit as st
+
+    kept: dict[str, object] = {"scene": CUSTOM.with_(config_text="before"), "sizes_file": None}
+    monkeypatch.setattr(st, "session_state", kept)
+    kept["sizes_file"] = io.BytesIO(b"\xff\xfe{\x00}\x00")
+    subject.take_file()
+    assert kept["scene"].config_text == "{}"  # type: ignore[attr-defined]
+    assert [note.key for note in subject.dropped_notes("{}")] == ["sizes.note.encoding"]
+    assert subject.dropped_notes("{} ") == []
+    kept["sizes_file"] = io.BytesIO(b"\xc3\x28")
+    subject.take_file()
+    assert kept["scene"].config_text == "{}"  # type: ignore[attr-defined]
+    assert kept["sizes_dropped"].key == "sizes.file.encoding"  # type: ignore[attr-defined]
+
+
+def test_the_layer_is_drawn_to_one_scale() -> None:
+    picture = relate_sizes.layer_to_scale(LLAMA, WORDS)
+    drawn = {trace["name"].split(" ")[0]: trace for trace in picture.figure["data"]}
+    for name, chain in LLAMA.first.shapes.items():
+        trace = drawn[f"W_{name[-1]}"]
+        [(rows, columns)] = chain or ()
+        assert (np.ptp(trace["y"]), np.ptp(trace["x"])) == pytest.approx((rows, columns))
+    assert picture.figure["layout"]["yaxis"]["scaleanchor"] == "x"
+    # One line fewer than heads: 32 of W_q, 8 of W_k and W_v, 32 of W_o.
+    assert len(picture.figure["layout"]["shapes"]) == 31 + 7 + 7 + 31
+
+
+def test_curves_are_the_cores_numbers_and_meet_where_it_says() -> None:
+    model = from_numbers(d_model=96, n_heads=4)
+    picture = relate_sizes.cost_curves(model, 100, WORDS)
+    arrays = picture.arrays
+    for place in (0, 30, -1):
+        n = int(arrays["n_tokens"][place])
+        # 8·S·d² and 4·S²·d.
+        assert arrays["projections"][place] == 8 * n * 96**2
+        assert arrays["products_two_way"][place] == 4 * n**2 * 96
+        assert arrays["products_causal"][place] == 2 * n * (n + 1) * 96
+    crossing = picture.figure["data"][-1]
+    assert list(crossing["x"]) == [2 * 96, 4 * 96 - 1]
+    assert crossing["y"] == pytest.approx(8 * crossing["x"] * 96**2)
+
+
+def test_cache_lines_are_bytes_and_bend_at_the_window() -> None:
+    mistral = measure(read_bundled("mistral-7b-v0.1"), totals=False)
+    assert mistral.cache is not None
+    assert LLAMA.cache is not None
+    caches = {"Llama": LLAMA.cache, "Mistral": mistral.cache}
+    picture = relate_sizes.cache_curves(caches, 8192, "fp16", WORDS)
+    arrays = picture.arrays
+    last = int(arrays["n_tokens"][-1])
+    assert last == 16_384
+    assert arrays["Llama"][-1] == cache_bytes(LLAMA.cache, last) == 131_072 * last
+    assert arrays["Mistral"][-1] == 131_072 * 4096
+    assert "Llama 1 GiB" in picture.alt
+
+
+def test_the_table_can_be_taken_away() -> None:
+    rows = sizes.rows_of(subject.Subject("Llama", LLAMA), WORDS)
+    read = list(csv.DictReader(io.StringIO(sizes._as_csv(rows).decode("utf-8-sig"))))
+    assert read[1]["shape [out, in]"] == "[1024, 4096]"
+    assert read[1]["parameters"] == f"{1024 * 4096:,}"
+    assert read[-1]["parameters"] == "8,030,261,248"
+
+
+def test_markup_in_a_config_is_printed_as_it_is() -> None:
+    text = json.dumps({"model_type": "<img src=x>[a](b)", "hidden_size": 8,
+                       "num_attention_heads": 2, "num_hidden_layers": 1})  # fmt: skip
+    app = open_config(text)
+    assert not app.exception
+    assert not re.search(r"<img", html(app))
+    assert not re.search(r"(?<!\\)\[a\]", "".join(item.value for item in app.subheader))
