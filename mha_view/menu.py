@@ -24,8 +24,8 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "output",
         "why_heads",
     ),
-    "explore": ("gallery",),
-    "relate": ("sizes",),
+    "explore": ("gallery", "compare", "specialisation"),
+    "relate": ("sizes", "grouped"),
 }
 ORDER = tuple(name for names in SECTIONS.values() for name in names)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from mha_core.measures import MEASURES, Seen
-from mha_view import state
+from mha_view import compute, state
 from mha_view.explore.grouping import Grouping, group_tokens
 from mha_view.page import Page, open_page_as
 from mha_view.scene import Picked
@@ -124,6 +124,17 @@ class Board(Page):
 def open_board(name: str) -> Board:
     """Open a page about all heads."""
     return open_page_as(Board, name)
+
+
+def as_toy(board: Board) -> Board:
+    """The same page about the trained model, where another one's weights are chosen."""
+    if board.scene.weights == "toy":
+        return board
+    st.info(board.words("board.toy_only"))
+    scene = board.scene.with_(weights="toy")
+    return replace(
+        board, scene=scene, config=compute.config_of(scene), reading=compute.reading_of(scene)
+    )
 
 
 def draw_reading_on(board: Board) -> None:

@@ -34,12 +34,22 @@ class Line:
     most: float = 1.0
 
 
-def passport(lines: Sequence[Line], words: Words, caption: str) -> str:
-    """The lines as an HTML table: name, bar with chance tick and interval, number, chance."""
-    head = "".join(
-        f'<th scope="col">{escape(words(f"passport.{name}"))}</th>'
-        for name in ("measure", "bar", "score", "chance")
-    )
+def passport(lines: Sequence[Line], words: Words, caption: str, chance: str | None = None) -> str:
+    """The lines as an HTML table: name, bar with chance tick and interval, number, chance.
+
+    Args:
+        lines: a row each.
+        words: the reader's words.
+        caption: what the table is about.
+        chance: what the tick and the last column are; chance if None.
+    """
+    named = {name: words(f"passport.{name}") for name in ("measure", "bar", "score", "chance")}
+    if chance is not None:
+        named |= {"measure": "", "bar": "", "chance": chance}
+        named["score"] = words("passport.probability")
+    if all(math.isnan(line.chance) for line in lines):
+        named |= {"bar": "", "chance": ""}
+    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in named.values())
     rows = "".join(_row(line, words) for line in lines)
     return (
         f'<table class="passport"><caption>{escape(caption)}</caption>'
@@ -80,3 +90,17 @@ def _bar(line: Line) -> str:
     if not math.isnan(line.chance):
         parts.append(f'<span class="tick" style="left:{place(line.chance)}"></span>')
     return f'<span class="track">{"".join(parts)}</span>'
+
+
+def plain_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Texts as an HTML table: the first column names the row, the others are numbers."""
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
+    body = "".join(
+        f'<tr><th scope="row">{escape(first)}</th>'
+        + "".join(f'<td class="num">{escape(text)}</td>' for text in rest)
+        + "</tr>"
+        for first, *rest in rows
+    )
+    return (
+        f'<table class="passport plain"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    )

@@ -11,7 +11,8 @@ board = open_board("compare")
 with st.container(border=True):
     against = compare.draw_controls(board)
     if against == "text":
-        compare.draw_examples(board.words)
+        with st.popover(board.words("sentence.examples")):
+            compare.draw_examples(board.words)
 sides = compare.make_sides(board, against)
 compare.draw_sides(board, sides)
 controls.draw_scale(board.words)

@@ -10,6 +10,7 @@ import pytest
 from mha_core.measures import MEASURES, Seen
 from mha_core.tokenizer import load_tokenizer
 from mha_view import compute
+from mha_view.explore import bench, evidence, examples
 from mha_view.explore.grouping import group_tokens
 from mha_view.explore.passport import Line, passport
 from mha_view.figures import explore
@@ -141,3 +142,109 @@ def test_a_passport_escapes_and_marks_chance() -> None:
     assert 'class="range" style="left:40.0%;width:20.0%"' in made
     assert "0.40–0.60" in made
     assert Words("en")("passport.none") in made
+
+
+@pytest.mark.parametrize("against", ["head", "mask", "rope", "text", "weights"])
+@pytest.mark.parametrize("lang", LANGS)
+def test_comparing_shows_both_sides_numbers(against: str, lang: str) -> None:
+    scene = CUSTOM.with_(against=against, lang=lang, other_head=2, other_text=TEXTS["chair_zh"])
+    app = open_app("compare", scene)
+    assert not app.exception
+    words = Words(lang)
+    [table] = [item.value for item in app.table][:1]
+    first = [float(value) for value in table[words("compare.first")]]
+    second = [float(value) for value in table[words("compare.second")]]
+    trace = compute.layer_of(scene)
+    seen = Seen(trace.keep, np.arange(len(trace.pattern[0])))
+    assert first[0] == pytest.approx(MEASURES["entropy"].score(trace.pattern[0], seen), abs=0.0051)
+    assert first != second
+    told = [item.value for item in app.info]
+    assert bool(told) == (
+        against in ("text", "weights")
+        and len(compute.reading_of(scene))
+        != len(
+            compute.reading_of(
+                scene.with_(**{"text": {"text": TEXTS["chair_zh"]}}.get(against, {}))
+            )
+        )
+    )
+
+
+def test_a_difference_needs_equally_many_tokens() -> None:
+    app = open_app("compare", CUSTOM.with_(against="text", other_text="the cat"))
+    assert [item.value for item in app.info] == [
+        Words("en")("compare.lengths", first=len(compute.reading_of(CUSTOM)), second=2)
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "   "])
+def test_an_empty_second_sentence_is_met(text: str) -> None:
+    app = open_app("compare", CUSTOM.with_(against="text", other_text=text))
+    assert not app.exception
+    assert [item.value for item in app.info] == [Words("en")("sentence.empty")]
+
+
+def test_the_report_is_the_cores_own() -> None:
+    from mha_core.evaluate import evaluate
+
+    parts: list[str] = []
+    found = evidence._measure_parts(lambda part, share: parts.append(part), count=10)
+    expected = evaluate(compute.load_weights(), 10, full=True)
+    assert found == expected
+    assert parts == ["roles", "tasks", "knockout", "heads", "damage", "damage"]
+
+
+def test_the_page_shows_the_reports_numbers_and_labels_only_what_passes() -> None:
+    report = evidence.measure()
+    app = open_app("specialisation", Scene(role="subject", layer=1, head=0))
+    shown = html(app)
+    words = Words("en")
+    for name, role in report["roles"].items():
+        [row] = re.findall(rf'<tr data-role="{name}">(.*?)</tr>', shown)
+        assert f"{role['mass']['mean']:.2f}" in row
+        assert f"{max(role['baselines'].values()):.2f}" in row
+        assert (words("roles.labelled") in row) == evidence.is_labelled(report, name)
+        tests = evidence.role_tests(report, name)
+        if evidence.is_labelled(report, name):
+            assert tests
+            assert all(report["passed"][test] for test in tests)
+    for entry in report["heads"]["1.0"].values():
+        if "uniform" in entry and f"{entry['low']:.2f}" in shown:
+            break
+    else:
+        pytest.fail("no interval of the passport is on the page")
+    assert f"{report['knockout']['predicate']['role']['exact']:.2f}" in shown
+
+
+@pytest.mark.parametrize("role", ["previous", "induction", "sink", "pronoun_zh", "measure"])
+@pytest.mark.parametrize("lang", LANGS)
+def test_every_role_has_its_sentences(role: str, lang: str) -> None:
+    app = open_app("specialisation", Scene(lang=lang, role=role))
+    assert not app.exception
+    layer, head = evidence.measure()["roles"][role]["head"]
+    found = examples.examples_of(role, layer, head)
+    assert len(found) == examples.COUNT
+    for example in found:
+        assert example.pattern.sum() == pytest.approx(1, abs=1e-5)
+        assert 0 <= example.target <= example.query
+        assert load_tokenizer().decode(load_tokenizer().encode(example.text)) == example.text
+    app.button(key=f"example_{role}_0").click().run()
+    assert app.text_input(key="text").value == found[0].text
+
+
+def test_the_bench_switches_heads_off_and_says_what_moved() -> None:
+    scene = Scene(text=TEXTS["queen"], off=((0, 0),), after=7)
+    intact, broken = bench.chances(scene, 7, ()), bench.chances(scene, 7, ((0, 0),))
+    trace = compute.load_weights().trace(TEXTS["queen"])
+    logits = trace.logits[7].astype(float)
+    assert intact == pytest.approx(
+        np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum(), abs=1e-6
+    )
+    app = open_app("specialisation", scene)
+    moved = np.abs(intact - broken).sum() / 2
+    assert f"{moved:.0%} of the probability moved" in texts(app)
+    alone = open_app("specialisation", scene.with_(off=()))
+    assert "No head is off" in texts(alone)
+    zero = bench.chances(scene.with_(ablation="zero"), 7, ((0, 0),))
+    off = compute.load_weights().trace(TEXTS["queen"], heads_off=[(0, 0)]).logits[7]
+    assert int(zero.argmax()) == int(off.argmax())

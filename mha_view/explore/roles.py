@@ -1,0 +1,263 @@
+"""The specialisation page's parts: roles with thresholds, the evidence of one, the passport."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+import streamlit as st
+
+from mha_core.measures import MEASURES
+from mha_view import state
+from mha_view.explore import evidence
+from mha_view.explore.board import Board
+from mha_view.explore.evidence import Report
+from mha_view.explore.examples import REPEAT_ROLES, example_html, examples_of
+from mha_view.explore.passport import Line, passport, plain_table
+from mha_view.figures.damage import damage
+from mha_view.scene import Picked, RoleName
+from mha_view.show import show
+from mha_view.words import Words
+
+if TYPE_CHECKING:
+    from mha_view.components.plot import Cell
+
+# The core's names for what a passport lists, by the measure that explains them.
+PASSPORT = {
+    "entropy": "entropy", "entropy_share": "entropy_share", "effective_keys": "effective_keys",
+    "confidence": "confidence", "distance": "distance", "previous": "previous",
+    "self": "current", "sink": "first", "punctuation": "punctuation",
+}  # fmt: skip
+
+
+def load_report(words: Words) -> Report:
+    """The measured numbers, with progress while they are measured for the first time."""
+    if evidence.is_measured():
+        return evidence.measure()
+    bar = st.progress(0.0, words("measuring.roles"))
+
+    def tell(part: str, share: float) -> None:
+        bar.progress(share, words(f"measuring.{part}"))
+
+    report = evidence.measure(tell)
+    bar.empty()
+    return report
+
+
+def draw_roles(board: Board, report: Report) -> None:
+    """Every role with its best head, its score over the baselines, and whether it is labelled."""
+    words = board.words
+    names = [name for name in get_args(RoleName) if name in report["roles"]]
+    body = "".join(_role_row(report, name, words) for name in names)
+    columns = ("role", "head", "score", "against", "label")
+    head = "".join(f'<th scope="col">{words(f"roles.{name}")}</th>' for name in columns)
+    st.html(
+        f'<table class="passport roles"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    )
+    st.pills(
+        words("roles.choose"),
+        names,
+        required=True,
+        format_func=lambda name: words(f"role.{name}"),
+        **state.bind("role"),
+    )
+
+
+def _role_row(report: Report, name: str, words: Words) -> str:
+    """One role as a table row."""
+    role = report["roles"][name]
+    mass, baselines = role["mass"], role["baselines"]
+    against = max(baselines, key=baselines.get)
+    if evidence.is_labelled(report, name):
+        label = f'<b class="met">✓ {words("roles.labelled")}</b>'
+    elif evidence.role_tests(report, name):
+        label = f'<span class="unmet">✗ {words("roles.below")}</span>'
+    else:
+        label = f'<span class="unmet">– {words("roles.reported")}</span>'
+    ticks = "".join(
+        f'<span class="tick" style="left:{value:.1%}"></span>' for value in baselines.values()
+    )
+    bar = (
+        f'<span class="track"><span class="fill" style="width:{mass["mean"]:.1%}"></span>'
+        f'<span class="range" style="left:{mass["low"]:.1%};'
+        f'width:{max(mass["high"] - mass["low"], 0):.1%}"></span>{ticks}</span>'
+    )
+    layer, head = role["head"]
+    return (
+        f'<tr data-role="{name}"><th scope="row">{words(f"role.{name}")}</th>'
+        f'<td class="num">{words("board.short", layer=layer, head=head)}</td>'
+        f'<td class="barcell">{bar}<span class="num">{mass["mean"]:.2f} '
+        f"<small>{mass['low']:.2f}–{mass['high']:.2f}</small></span></td>"
+        f'<td>{words(f"baseline.{against}")} <span class="num">{baselines[against]:.2f}</span></td>'
+        f"<td>{label}</td></tr>"
+    )
+
+
+def draw_evidence(board: Board, report: Report) -> None:
+    """The chosen role: what it means, the sentences, the looks forbidden, the head to open."""
+    words, name = board.words, board.scene.role
+    role = report["roles"][name]
+    layer, head = role["head"]
+    title = words("board.head", layer=layer, head=head)
+    st.markdown(f"##### {words('evidence.title', role=words(f'role.{name}'), head=title)}")
+    st.markdown(words(f"role.{name}.means"))
+    tests = evidence.role_tests(report, name)
+    if tests:
+        told = ", ".join(
+            f"{'✓' if met else '✗'} {_test_name(test, words)}" for test, met in tests.items()
+        )
+        st.caption(words("evidence.tests", tests=told))
+    else:
+        st.caption(words("evidence.no_tests"))
+    left, right = st.columns([11, 10])
+    with left:
+        _draw_examples(board, name, layer, head)
+    with right:
+        if name in REPEAT_ROLES:
+            _draw_copying(board, layer, head)
+        else:
+            _draw_knockout(report, name, words)
+    st.button(
+        words("evidence.open", head=title),
+        **state.setter(layer=layer, head=head, weights="toy"),
+    )
+
+
+def _test_name(test: str, words: Words) -> str:
+    """A threshold in words: what it is about, and how much it asks."""
+    from mha_core.evaluate import THRESHOLDS
+
+    if test.endswith(" argmax"):
+        return words("threshold.argmax", least=THRESHOLDS["pronoun argmax"])
+    if test.endswith(" over baselines"):
+        return words("threshold.margin", least=THRESHOLDS["margin"])
+    return words("threshold.mass", least=THRESHOLDS[test])
+
+
+def _draw_examples(board: Board, name: str, layer: int, head: int) -> None:
+    """The first sentences of the role, as the head reads them; each can be taken along."""
+    words = board.words
+    st.markdown(f"**{words('evidence.sentences')}**")
+    st.caption(words("evidence.sentences.caption"))
+    for number, example in enumerate(examples_of(name, layer, head)):
+        told = words("evidence.weight", weight=f"{example.weight:.2f}")
+        picked = Picked("pattern", head, example.query, example.target)
+        changes = {"text": example.text, "layer": layer, "head": head, "picked": picked}
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.button(
+                words("evidence.take"),
+                key=f"example_{name}_{number}",
+                help=words("evidence.take.help"),
+                type="tertiary",
+                **state.setter(weights="toy", **changes),
+            )
+            st.html(example_html(example, told))
+
+
+def _draw_knockout(report: Report, name: str, words: Words) -> None:
+    """Each task of the role with looks forbidden."""
+    from mha_core.evaluate import ROLE_MASS
+    from mha_core.probe import TASK_RELATION
+
+    st.markdown(f"**{words('evidence.knockout')}**")
+    for task in [task for task, kind in TASK_RELATION.items() if kind == name]:
+        cut = report["knockout"][task]
+        heads = [words("board.short", layer=layer, head=head) for layer, head in cut["heads"]]
+        labels = {
+            "intact": words("knockout.intact"),
+            "role": words("knockout.role", heads=", ".join(heads) or "–"),
+            "others": words("knockout.others"),
+            "distractor": words("knockout.distractor"),
+        }
+        among = "pair" if cut["intact"]["exact"] is None else "exact"
+        chance = 0.5 if among == "pair" else 1 / cut["groups"]
+        lines = [
+            Line(label, cut[key][among], "share", chance)
+            for key, label in labels.items()
+            if key in cut
+        ]
+        told = words(f"knockout.{among}", task=words(f"task.{task}"), n=cut["n"], of=cut["groups"])
+        st.html(passport(lines, words, told))
+    st.caption(words("knockout.caption", least=ROLE_MASS))
+
+
+def _draw_copying(board: Board, layer: int, head: int) -> None:
+    """How well random repeats are copied with and without the head."""
+    from mha_view.explore.bench import copying_without
+
+    words = board.words
+    st.markdown(f"**{words('evidence.copying')}**")
+    places = [
+        (number, other)
+        for number in range(len(board.walk.layers))
+        for other in range(board.n_heads)
+    ]
+    others = [copying_without((place,)) for place in places if place != (layer, head)]
+    lines = [
+        Line(words("copying.intact"), copying_without(()), "share"),
+        Line(words("copying.without", head=words("board.short", layer=layer, head=head)),
+             copying_without(((layer, head),)), "share"),
+        Line(words("copying.other"), float(np.mean(others)), "share"),
+    ]  # fmt: skip
+    st.html(passport(lines, words, words("copying.caption")))
+
+
+def draw_passport(board: Board, report: Report) -> None:
+    """The chosen head's measures over the grammar's sentences, with intervals and chance."""
+    words = board.words
+    found: dict[str, Any] = report["heads"][f"{board.layer}.{board.head}"]
+    lines = []
+    for name, measure in PASSPORT.items():
+        entry, unit = found[name], MEASURES[measure].unit
+        most = 1.0 if unit == "share" else max(entry["high"], entry["uniform"]) * 1.1
+        lines.append(
+            Line(
+                words(f"measure.{measure}"), entry["mean"], unit, entry["uniform"],
+                entry["low"], entry["high"], words(f"measure.{measure}.means"), most,
+            )
+        )  # fmt: skip
+    st.markdown(f"##### {words('gallery.passport.many', title=board.title(board.place))}")
+    labels = evidence.labels_of(report).get((board.layer, board.head), [])
+    told = ", ".join(words(f"role.{name}") for name in labels)
+    st.markdown(words("passport.roles", roles=told) if told else words("passport.no_role"))
+    st.html(passport(lines, words, words("passport.caption", n=found["entropy"]["n"])))
+
+
+def draw_damage(board: Board, report: Report) -> None:
+    """Heads × tasks; a picked column chooses the head."""
+    words, found = board.words, report["damage"]
+    lost = np.array(found["loss"]).reshape(len(found["tasks"]), -1)
+    heads = [
+        words("board.tiny", layer=place // board.n_heads, head=place % board.n_heads)
+        for place in range(lost.shape[1])
+    ]
+
+    def choose(cell: Cell | None) -> None:
+        if cell is not None:
+            layer, head = divmod(cell.column, board.n_heads)
+            state.change(layer=layer, head=head)
+
+    tasks = [words(f"task.{task}") for task in found["tasks"]]
+    show(damage(lost, tasks, heads, words), words, None, choose)
+    row, place = (int(n) for n in np.unravel_index(int(lost.argmax()), lost.shape))
+    silent = int((np.abs(lost).max(axis=0) < 0.05).sum())
+    st.caption(
+        words("damage.caption", n=found["n"], head=board.short(place), task=tasks[row],
+              lost=f"{lost[row, place]:.0%}", silent=silent, heads=lost.shape[1])
+    )  # fmt: skip
+
+
+def draw_jurors(board: Board, report: Report) -> None:
+    """For each task the two heads whose loss costs most."""
+    words, found = board.words, report["damage"]
+    lost = np.array(found["loss"]).reshape(len(found["tasks"]), -1)
+    rows = []
+    for task, losses in zip(found["tasks"], lost, strict=True):
+        best = np.argsort(-losses, kind="stable")[:2]
+        told = [
+            f"{board.short(int(place))}  −{losses[place]:.0%}" if losses[place] > 0 else "–"
+            for place in best
+        ]
+        rows.append([words(f"task.{task}"), f"{report['tasks'][task]['mean']:.0%}", *told])
+    names = [words(f"jurors.{name}") for name in ("task", "intact", "first", "second")]
+    st.html(plain_table(names, rows))
