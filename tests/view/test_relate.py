@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from mha_core.grouped import decode, output_moved, share_again
 from mha_core.sizes import cache_bytes, measure, read_bundled
 from mha_core.sizes.by_hand import from_numbers
-from mha_view.figures import relate_sizes
+from mha_view import compute
+from mha_view.figures import relate_grouped, relate_sizes
 from mha_view.menu import SECTIONS
 from mha_view.relate import sizes, subject
 from mha_view.scene import Scene
@@ -185,3 +187,69 @@ def test_markup_in_a_config_is_printed_as_it_is() -> None:
     assert not app.exception
     assert not re.search(r"<img", html(app))
     assert not re.search(r"(?<!\\)\[a\]", "".join(item.value for item in app.subheader))
+
+
+# --- Grouped -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_kv_heads", [6, 2, 1])
+def test_the_page_draws_what_merging_gives(n_kv_heads: int) -> None:
+    scene = CUSTOM.with_(shared=n_kv_heads, mask="window")
+    app = open_app("grouped", scene)
+    assert not app.exception
+    before = compute.layer_of(scene)
+    after = share_again(before, n_kv_heads)
+    assert f"{output_moved(before, after):.0%}" in texts(app)
+    assert f"h_kv = {n_kv_heads}" in texts(app)
+    apart = decode(share_again(before, n_kv_heads)).apart.max()
+    assert f"**{apart:.1e}**" in texts(app)
+    assert WORDS("decode.causal") not in texts(app)
+
+
+def test_moving_the_slider_changes_the_scene_and_undo_takes_it_back() -> None:
+    app = open_app("grouped", CUSTOM.with_(shared=2))
+    app.select_slider(key="shared").set_value(1).run()
+    assert "h_kv = 1" in texts(app)
+    app.button(key="undo").click().run()
+    assert "h_kv = 2" in texts(app)
+
+
+@pytest.mark.parametrize("mask", ["two_way", "prefix"])
+def test_a_mask_that_looks_ahead_is_decoded_causally_and_said(mask: str) -> None:
+    app = open_app("grouped", CUSTOM.with_(mask=mask))
+    assert not app.exception
+    assert WORDS("decode.causal") in texts(app)
+    assert "✓" in texts(app)
+
+
+@pytest.mark.parametrize("changes", [{"n_kv_heads": 1}, {"shared": 5}, {"text": "1"}])
+def test_odd_layers_and_links_are_met(changes: dict[str, object]) -> None:
+    app = open_app("grouped", CUSTOM.with_(**changes))
+    assert not app.exception
+    assert (WORDS("grouped.one") in [item.value for item in app.info]) == ("n_kv_heads" in changes)
+
+
+def test_every_query_head_is_drawn_to_the_kv_head_it_reads() -> None:
+    picture = relate_grouped.sharing(6, 2, 4, WORDS)
+    lines = [trace for trace in picture.figure["data"] if trace["mode"] == "lines"]
+    keys = next(trace for trace in picture.figure["data"] if trace["name"] == "K")
+    ends = [list(keys["x"]).index(line["x"][1]) for line in lines]
+    assert ends == [0, 0, 0, 1, 1, 1]
+    assert "KV head 1 is read by 3, 4, 5" in picture.alt
+
+
+def test_the_player_grows_by_a_column_a_step() -> None:
+    trace = compute.layer_of(CUSTOM)
+    decoding = decode(trace)
+    labels = [f"t{n}" for n in range(trace.n_tokens)]
+    picture = relate_grouped.player(decoding, 3, 3, labels, WORDS)
+    frames = picture.figure["frames"]
+    assert len(frames) == trace.n_tokens
+    d_head = trace.config.d_head
+    for token, frame in enumerate(frames):
+        drawn, bar = frame["data"]
+        filled = np.isfinite(drawn["z"][0])
+        assert filled.tolist() == [place <= token for place in range(len(labels))]
+        assert drawn["z"][:d_head, token] == pytest.approx(trace.k_rot[3, token], abs=1e-5)
+        assert drawn["z"][d_head + 1 :, token] == pytest.approx(trace.v[3, token], abs=1e-5)
+        assert bar["y"] == pytest.approx(trace.pattern[3, token], abs=1e-6)

@@ -1,0 +1,21 @@
+"""Fewer KV heads: who shares whose keys and values, what it changes, what the cache saves."""
+
+import streamlit as st
+
+from mha_view.relate import grouped
+from mha_view.relate.sizes import draw_reading_on
+
+page = grouped.open_grouped()
+
+with st.container(border=True):
+    grouped.draw_slider(page)
+
+grouped.draw_patterns(page)
+st.caption(page.text("picture"))
+
+grouped.draw_costs(page)
+
+with st.container(border=True):
+    grouped.draw_player(page)
+
+draw_reading_on("grouped", page.words, **page.sizes())
