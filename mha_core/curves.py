@@ -101,7 +101,7 @@ class Curves:
         self.scores.append(scores)
 
     def half_way(self, name: str) -> int:
-        """The first step at which the best head's score is half way from its lowest to its highest."""
+        """The first step at which the best head's score is half way up."""
         best = np.array([scores.best()[name] for scores in self.scores])
         middle = (best.min() + best.max()) / 2
         return self.steps[int(np.argmax(best >= middle))]

@@ -34,13 +34,17 @@ from mha_core.probe import (
     KINDS,
     TASK_RELATION,
     TASKS,
+    Knock,
     Pair,
     Row,
     attention_rows,
     choose,
+    find_exact,
+    groups_for,
     ids_of,
-    pad_ids,
     pairs_for,
+    prefer_right,
+    query_logits,
     rows_for,
 )
 from mha_core.tokenizer import load_tokenizer
@@ -66,6 +70,9 @@ THRESHOLDS = {
     "everyday agreement": 0.90,
 }
 
+
+# Exact accuracy without the edge: at most so much in the role heads, at least so much in controls.
+KNOCKOUTS = {"reference": (0.2, 0.95), "predicate": (0.25, 0.9), "receiver": (0.25, 0.9)}
 
 # Measured and reported, but not promised: no head for duplicates is expected to form.
 NO_THRESHOLD = ("duplicate", "measure", "receiver")
@@ -232,33 +239,66 @@ def measure_tasks(model: ToyModel, count: int = COUNT) -> dict[str, Interval]:
     return {task: bootstrap(choose(model, task_pairs(task, count))) for task in TASKS}
 
 
+@dataclass(frozen=True)
+class Accuracy:
+    """A task's accuracy, measured twice.
+
+    Attributes:
+        pair: against the wrong continuation of the pair; chance .5.
+        exact: against all continuations of the kind; chance about 1 / their number. None where
+            the task is about number only.
+    """
+
+    pair: float
+    exact: float | None
+
+
+def measure_accuracy(model: ToyModel, task: str, count: int, knock: Knock | None) -> Accuracy:
+    """The accuracy of a task, with edges forbidden or not."""
+    pairs, groups = task_pairs(task, count), groups_for(task)
+    logits = query_logits(model, pairs, knock=knock)
+    exact = float(find_exact(logits, pairs, groups).mean()) if groups else None
+    return Accuracy(float(prefer_right(logits, pairs).mean()), exact)
+
+
 def measure_knockout(model: ToyModel, count: int = COUNT) -> dict[str, dict[str, Any]]:
     """The accuracy of each task with single edges forbidden.
 
     `role` forbids query → target in the heads with mass of `ROLE_MASS` there; `others` the same
     edge in all other heads; `distractor` the edge to the distractor in every head.
     """
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     for task, kind in TASK_RELATION.items():
         mass = relation_masses(model, kind, CHOOSE_SEED, count).mean(0)
-        pairs = task_pairs(task, count)
-
-        def knock(inside: NDArray[np.bool_], pairs: tuple[Pair, ...] = pairs) -> float:
-            listed = [np.flatnonzero(layer).tolist() for layer in inside]
-            return float(choose(model, pairs, knock=lambda n, p: (listed[n], [p.target])).mean())
-
-        every = list(range(model.n_heads))
+        measured = {
+            "intact": None,
+            "role": _cut_target(mass >= ROLE_MASS),
+            "others": _cut_target(mass < ROLE_MASS),
+            "every": _cut_target(mass > -1),
+            "distractor": _cut_distractor,
+        }
+        if task_pairs(task, count)[0].distractor is None:
+            del measured["distractor"]
         found[task] = {
-            "heads": [best for best in map(tuple, np.argwhere(mass >= ROLE_MASS).tolist())],
-            "role": knock(mass >= ROLE_MASS),
-            "others": knock(mass < ROLE_MASS),
-            "every": knock(mass > -1),
-            "distractor": None if pairs[0].distractor is None else float(
-                choose(model, pairs, knock=lambda n, p: (every, [p.distractor or 0])).mean()
-            ),
-            "n": len(pairs),
-        }  # fmt: skip
+            "heads": np.argwhere(mass >= ROLE_MASS).tolist(),
+            "n": count,
+            "groups": len(groups_for(task)),
+        } | {
+            name: asdict(measure_accuracy(model, task, count, knock))
+            for name, knock in measured.items()
+        }
     return found
+
+
+def _cut_target(inside: NDArray[np.bool_]) -> Knock:
+    """Forbid query → target in the heads of a mask [layer, head]."""
+    listed = [np.flatnonzero(layer).tolist() for layer in inside]
+    return lambda layer, pair: (listed[layer], [pair.target])
+
+
+def _cut_distractor(layer: int, pair: Pair) -> tuple[list[int] | slice, list[int]]:
+    """Forbid query → distractor in every head."""
+    return slice(None), [] if pair.distractor is None else [pair.distractor]
 
 
 def measure_everyday(model: ToyModel, roles: Mapping[str, Role]) -> dict[str, Any]:
@@ -353,14 +393,14 @@ def judge(report: Mapping[str, Any]) -> dict[str, bool]:
             continue
         over = role["mass"]["mean"] - max(role["baselines"].values())
         passed[f"{name} over baselines"] = over >= THRESHOLDS["margin"]
-    for task, below, above in (("reference", 0.2, 0.95), ("predicate", 0.25, 0.0), ("receiver", 0.25, 0.0)):  # fmt: skip
+    for task, (below, above) in KNOCKOUTS.items():
         cut = knockout[task]
-        passed[f"knockout {task}"] = (
-            cut["role"] <= below and min(cut["others"], cut["distractor"]) >= above
-        )
-    chinese = [knockout[task] for task in ("reference_zh", "classifier_zh")]
+        controls = min(cut["others"]["exact"], cut["distractor"]["exact"])
+        passed[f"knockout {task}"] = cut["role"]["exact"] <= below and controls >= above
     passed["knockout chinese"] = any(
-        cut["role"] < 0.3 and min(cut["others"], cut["distractor"] or 1.0) >= 0.9 for cut in chinese
+        cut["role"]["exact"] < 0.3
+        and min(cut[name]["exact"] for name in ("others", "distractor") if name in cut) >= 0.9
+        for cut in (knockout["reference_zh"], knockout["classifier_zh"])
     )
     for language in ("english", "chinese"):
         passed[f"everyday {language}"] = (
@@ -377,6 +417,14 @@ def mean_role_mass(report: Mapping[str, Any]) -> float:
     return float(np.mean([role["mass"]["mean"] for role in report["roles"].values()]))
 
 
+def _two(accuracy: Mapping[str, Any] | None) -> str:
+    """Pair and exact accuracy side by side."""
+    if accuracy is None:
+        return "     –      "
+    exact = "  –  " if accuracy["exact"] is None else format(accuracy["exact"], ".3f")
+    return f"{accuracy['pair']:.3f}/{exact}"
+
+
 def format_report(report: Mapping[str, Any]) -> str:
     """The report as lines a person reads."""
     lines = ["role             head  mass  [95 % interval]  argmax  highest baseline"]
@@ -390,14 +438,14 @@ def format_report(report: Mapping[str, Any]) -> str:
             f"{role['baselines'][over]:.3f} {over}"
         )
     lines.append(
-        "\ntask               accuracy   without the edge in: role heads, others, distractor"
+        "\npair accuracy / exact: intact, and without the edge in role heads, others, to distractor"
     )
-    for task, accuracy in report["tasks"].items():
-        cut = report["knockout"][task]
-        away = "  –  " if cut["distractor"] is None else format(cut["distractor"], ".3f")
+    for task, cut in report["knockout"].items():
+        columns = [_two(cut.get(name)) for name in ("intact", "role", "others", "distractor")]
         heads = " ".join(f"{layer}.{head}" for layer, head in cut["heads"])
-        lines.append(f"{task:18} {accuracy['mean']:.3f}      {cut['role']:.3f}  {cut['others']:.3f}  {away}   [{heads}]")  # fmt: skip
-    lines.append(f"\ncopying: any {report['copying']['any']:.3f}, nouns {report['copying']['nouns']:.3f}")  # fmt: skip
+        lines.append(f"{task:18} {'   '.join(columns)}   [{heads}] of {cut['groups']}")
+    copying = report["copying"]
+    lines.append(f"\ncopying: any {copying['any']:.3f}, nouns {copying['nouns']:.3f}")
     for name, found in report["everyday"].items():
         shown = {key: value for key, value in found.items() if key != "missed"}
         lines.append(f"everyday {name}: {shown}")

@@ -118,15 +118,15 @@ def mixture() -> list[tuple[float, str, Maker]]:
     from mha_core import grammar_repeats as repeats
 
     return [
-        (0.22, "reference", en.make_reference),
-        (0.10, "everyday", en.make_everyday),
-        (0.07, "reflexive", en.make_reflexive),
-        (0.11, "agreement", en.make_agreement),
-        (0.16, "repeat", repeats.make_repeat),
+        (0.18, "reference", en.make_reference),
+        (0.09, "everyday", en.make_everyday),
+        (0.10, "reflexive", en.make_reflexive),
+        (0.13, "agreement", en.make_agreement),
+        (0.14, "repeat", repeats.make_repeat),
         (0.02, "names", repeats.make_names),
-        (0.08, "receiver", en.make_receiver),
+        (0.12, "receiver", en.make_receiver),
         (0.02, "measure", en.make_measure),
-        (0.17, "reference_zh", zh.make_reference),
+        (0.15, "reference_zh", zh.make_reference),
         (0.05, "classifier_zh", zh.make_classifier),
     ]
 

@@ -206,12 +206,13 @@ def continuation(
         document.add(draw.choice(ADVERBS))
     if form < 0.6:
         act = draw.choice(of.noun.family.acts).past
+        at_once = document.last == query  # no adverb stands between the pronoun and its act
         document.add(act)
         if draw.random() < 0.6:
             document.add("了")
         if other is not None and other.noun.family != of.noun.family:
             wrong = draw.choice(other.noun.family.acts).past
-            if wrong != act:
+            if wrong != act and at_once:
                 document.choices.append(Choice(task, query, act, wrong, of.place, other.place))
         return
     if form < 0.82:
@@ -342,10 +343,14 @@ def make_classifier(draw: random.Random) -> Document:
     candidates = [target]
     if draw.random() < 0.75:
         candidates.append(document.add(pick_person(draw).word))
+        for words in (ADVERBS, ("昨天", "今天"), ("在 公园", "在 家", "在 学校", "在 商店")):
+            if draw.random() < 0.3:
+                document.add(draw.choice(words))
         document.add(draw.choice(("喜欢", "看见", "需要", "讨厌", "认识", "找到", "想 要")))
         query = document.add("的")
     else:
-        query = document.add(draw.choice(lexicon().words("adjectives", "any")), "的")
+        degree = draw.choice(("", "很", "非常"))
+        query = document.add(degree, draw.choice(lexicon().words("adjectives", "any")), "的")
     right = draw.choice(nouns)
     document.relations.append(Relation("classifier_zh", query, target, tuple(candidates)))
     wrong = [noun for noun in others if noun not in nouns]

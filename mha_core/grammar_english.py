@@ -475,7 +475,7 @@ def _finish_agreement(
         verb = draw.choice([a for a in noun.family.acts if a.third])
         return verb.base if plural else verb.third
 
-    if draw.random() < 0.3:
+    if draw.random() < 0.45:
         pair = draw.choice((("are", "is"), ("were", "was"), ("have", "has"), ("do", "does")))
         right, wrong = pair if many else pair[::-1]
         document.add(right)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mha_core.grammar import Choice, Document, Kind, Relation, make_documents
+from mha_core.lexicon import Language, load_lexicon
 from mha_core.model import EditHeads, ToyModel
 from mha_core.tokenizer import load_tokenizer
 
 Floats = NDArray[np.float64]
+Groups = tuple[frozenset[int], ...]  # continuations that are equally right, by number
 BATCH = 100  # documents side by side
 
 
@@ -160,10 +162,37 @@ def attention_rows(model: ToyModel, rows: Sequence[Row]) -> Floats:
     return found
 
 
-Knock = Callable[[int, Pair], tuple[list[int], list[int]]]  # layer, pair -> heads, keys to forbid
+Knock = Callable[
+    [int, Pair], tuple[list[int] | slice, list[int]]
+]  # layer, pair -> heads, keys to forbid
 
 
 @torch.no_grad()
+def query_logits(
+    model: ToyModel,
+    pairs: Sequence[Pair],
+    *,
+    knock: Knock | None = None,
+    edit_heads: EditHeads | None = None,
+) -> Tensor:
+    """The logits at every pair's query: [pair, vocabulary].
+
+    Args:
+        model: the model.
+        pairs: places with two continuations.
+        knock: which edges from the query are forbidden, by layer: these heads, these keys.
+        edit_heads: see `ToyModel.run`.
+    """
+    found = []
+    for part in _batches(len(pairs)):
+        chosen = pairs[part]
+        ids = pad_ids([pair.ids for pair in chosen])
+        keep = None if knock is None else _knocked(model, ids, chosen, knock)
+        logits = model.run(ids, keep=keep, edit_heads=edit_heads).logits
+        found.append(logits[torch.arange(len(chosen)), [pair.query for pair in chosen]])
+    return torch.cat(found)
+
+
 def choose(
     model: ToyModel,
     pairs: Sequence[Pair],
@@ -173,24 +202,67 @@ def choose(
 ) -> NDArray[np.bool_]:
     """Whether the right continuation is more probable than the wrong one, for every pair.
 
-    Args:
-        model: the model.
-        pairs: places with two continuations.
-        knock: which edges from the query are forbidden, by layer: these heads, these keys.
-        edit_heads: see `ToyModel.run`.
+    Chance is .5. The arguments are those of `query_logits`.
     """
-    right = np.zeros(len(pairs), dtype=bool)
-    for part in _batches(len(pairs)):
-        chosen = pairs[part]
-        ids = pad_ids([pair.ids for pair in chosen])
-        keep = None if knock is None else _knocked(model, ids, chosen, knock)
-        logits = model.run(ids, keep=keep, edit_heads=edit_heads).logits
-        at = torch.arange(len(chosen))
-        row = logits[at, torch.tensor([pair.query for pair in chosen])]
-        good = row[at, torch.tensor([pair.right for pair in chosen])]
-        bad = row[at, torch.tensor([pair.wrong for pair in chosen])]
-        right[part] = (good > bad).numpy()
-    return right
+    logits = query_logits(model, pairs, knock=knock, edit_heads=edit_heads)
+    return prefer_right(logits, pairs)
+
+
+def prefer_right(logits: Tensor, pairs: Sequence[Pair]) -> NDArray[np.bool_]:
+    """Whether the right continuation beats the wrong one: bool [pair]."""
+    at = torch.arange(len(pairs))
+    good = logits[at, [pair.right for pair in pairs]]
+    bad = logits[at, [pair.wrong for pair in pairs]]
+    return np.asarray((good > bad).numpy())
+
+
+def find_exact(logits: Tensor, pairs: Sequence[Pair], groups: Groups) -> NDArray[np.bool_]:
+    """Whether the most probable of *all* continuations of the kind is a right one: bool [pair].
+
+    Args:
+        logits: [pair, vocabulary].
+        pairs: the places; `right` says which group is right.
+        groups: the continuations that belong together, such as the acts of one family. Chance is
+            about one by their number.
+    """
+    options = sorted({word for group in groups for word in group})
+    best = torch.tensor(options)[logits[:, options].argmax(-1)].tolist()
+    return np.array([
+        any(pair.right in group and word in group for group in groups)
+        for pair, word in zip(pairs, best, strict=True)
+    ])  # fmt: skip
+
+
+def groups_for(task: str) -> Groups:
+    """What a task chooses from: the acts of each family, each name, each pronoun, each noun.
+
+    Empty where the task is about number only.
+    """
+    tokenizer = load_tokenizer()
+
+    def ids(words: Iterable[str]) -> frozenset[int]:
+        return frozenset(tokenizer.id_of(word) for word in words if word)
+
+    if task in ("reference", "reference_same", "predicate", "reference_zh", "reference_zh_same"):
+        language: Language = "chinese" if "zh" in task else "english"
+        families = {noun.family.name: noun.family for noun in load_lexicon(language).nouns}
+        forms = [
+            [form for act in family.acts for form in (act.base, act.third, act.past)]
+            for family in families.values()
+        ]
+        return tuple(ids(words) for words in forms)
+    if task == "receiver":
+        lexicon = load_lexicon("english")
+        return tuple(ids([noun.word]) for noun in lexicon.names + lexicon.people)
+    if task == "reflexive":
+        return tuple(ids([word]) for word in ("himself", "herself", "itself", "themselves"))
+    if task == "possessive":
+        return tuple(ids([word]) for word in ("his", "her", "its", "their"))
+    if task == "measure":
+        return tuple(ids(contents) for _, contents in load_lexicon("english").pairs("measures"))
+    if task == "classifier_zh":
+        return tuple(ids(nouns) for _, nouns in load_lexicon("chinese").pairs("classifiers"))
+    return ()
 
 
 def _knocked(model: ToyModel, ids: Tensor, pairs: Sequence[Pair], knock: Knock) -> list[Tensor]:
