@@ -1,0 +1,217 @@
+"""English: which noun a verb agrees with, who hurt whom, who got the book, a cup of what."""
+
+from __future__ import annotations
+
+import random
+
+from mha_core.grammar import Choice, Document, Relation
+from mha_core.grammar_english import (
+    Mention,
+    adverbial,
+    lexicon,
+    mention,
+    opening,
+    past,
+    pick,
+    pick_person,
+    pick_pronoun,
+    title,
+)
+from mha_core.lexicon import Noun, settle
+
+OWNER = {"he": "his", "she": "her", "it": "its", "they": "their"}
+SELF = {"he": "himself", "she": "herself", "it": "itself", "they": "themselves"}
+
+
+def _numbered(draw: random.Random) -> list[Noun]:
+    """Nouns with a plural and an act in all forms."""
+    return [
+        n for n in lexicon().nouns if n.plural and any(a.third and a.is_full for a in n.family.acts)
+    ]
+
+
+def make_agreement(draw: random.Random) -> Document:
+    """A subject, a distractor of the other number and another family, then the verb."""
+    document = Document("en")
+    opening(document, draw)
+    nouns = _numbered(draw)
+    noun, other = draw.choice(nouns), draw.choice(nouns)
+    while other.family == noun.family:
+        other = draw.choice(nouns)
+    many = draw.random() < 0.5
+    other_many = many if draw.random() < 0.25 else not many
+    subject = mention(document, draw, noun, "they" if many else "it", "the")
+    relative = draw.random() < 0.4
+    if relative:
+        document.add(draw.choice(("that", "who") if not noun.is_animal else ("that",)))
+        distractor = mention(document, draw, other, "they" if other_many else "it", "the")
+        verb = draw.choice([v for v in lexicon().verbs("social") if v.third])
+        document.add(draw.choice((verb.base if other_many else verb.third, verb.past)))
+    else:
+        document.add(
+            draw.choice(("near", "with", "behind", "beside", "next to", "by", "of", "to")).strip()
+        )
+        distractor = mention(document, draw, other, "they" if other_many else "it", "the")
+    _finish_agreement(
+        document, draw, subject, distractor, "agreement_clause" if relative else "agreement_phrase"
+    )
+    document.add(".")
+    return document
+
+
+def _finish_agreement(
+    document: Document, draw: random.Random, subject: Mention, other: Mention, task: str
+) -> None:
+    """The verb, and what it shows: number, or whose act it is."""
+    query, many = document.last, subject.is_many
+    document.relations.append(
+        Relation("subject", query, subject.place, (subject.place, other.place))
+    )
+
+    def form(noun: Noun, plural: bool) -> str:
+        verb = draw.choice([a for a in noun.family.acts if a.third])
+        return verb.base if plural else verb.third
+
+    if draw.random() < 0.45:
+        pair = draw.choice((("are", "is"), ("were", "was"), ("have", "has"), ("do", "does")))
+        right, wrong = pair if many else pair[::-1]
+        document.add(right)
+        rest = {"have": "a", "has": "a", "do": "not", "does": "not"}.get(right)
+        if rest == "a":
+            document.add("a", pick(draw, "things").word)
+        elif rest == "not":
+            document.add("not", draw.choice(lexicon().words("verbs", "infinitive")))
+        else:
+            traits = subject.noun.family.traits or ("small",)
+            document.add(draw.choice((*traits, draw.choice(lexicon().words("adjectives", "any")))))
+        if many != other.is_many:
+            document.choices.append(Choice(task, query, right, wrong, subject.place, other.place))
+        return
+    verb = draw.choice([a for a in subject.noun.family.acts if a.third])
+    right = verb.base if many else verb.third
+    document.add(right)
+    adverbial(document, draw, 0.2)
+    number = verb.third if many else verb.base
+    if many != other.is_many and draw.random() < 0.5:
+        document.choices.append(Choice(task, query, right, number, subject.place, other.place))
+    else:
+        document.choices.append(
+            Choice("predicate", query, right, form(other.noun, many), subject.place, other.place)
+        )
+
+
+def make_reflexive(draw: random.Random) -> Document:
+    """A subject, in most cases a distractor, and herself or her; also whose it is."""
+    document = Document("en")
+    opening(document, draw)
+    noun, other = pick_person(draw), pick_person(draw)
+    one, two = pick_pronoun(draw, noun, 0.2), pick_pronoun(draw, other, 0.2)
+    if one == two:
+        return make_reflexive(draw)
+    subject = mention(document, draw, noun, one)
+    distractor = None
+    if draw.random() < 0.75:
+        if draw.random() < 0.6:
+            document.add(draw.choice(("near", "with", "behind", "beside", "next to")))
+            distractor = mention(document, draw, other, two)
+        else:
+            document.add("who")
+            distractor = mention(document, draw, other, two)
+            document.add(past(draw, "social"))
+    themselves = draw.random() < 0.5
+    verbs = (
+        "hurt",
+        "saw",
+        "washed",
+        "helped",
+        "asked",
+        "blamed",
+        "taught",
+        "cut",
+        "loved",
+        "hid",
+        "hated",
+        "found",
+    )
+    query = document.add(draw.choice(verbs) if themselves else past(draw, "handle"))
+    right = (SELF if themselves else OWNER)[one]
+    candidates = (subject.place,) if distractor is None else (subject.place, distractor.place)
+    document.relations.append(Relation("reflexive", query, subject.place, candidates))
+    document.add(right)
+    if distractor is not None:
+        wrong = (SELF if themselves else OWNER)[two]
+        task = "reflexive" if themselves else "possessive"
+        document.choices.append(Choice(task, query, right, wrong, subject.place, distractor.place))
+    if not themselves:
+        document.add(pick(draw, "things").word)
+    adverbial(document, draw)
+    document.add(".")
+    return document
+
+
+def make_receiver(draw: random.Random) -> Document:
+    """Two people, one of whom gives something to the other."""
+    document = Document("en")
+    words = lexicon()
+    names = [n.word for n in (words.names if draw.random() < 0.8 else words.people)]
+    one, two = draw.sample(names, 2)
+    article = "" if one[0].isupper() else "the "
+    opening_word = draw.choice(("When", "After", "While", ""))
+    if opening_word:
+        document.add(opening_word)
+    first = document.add(
+        article.capitalize() + one if article and not opening_word else article + one
+    )
+    document.add("and")
+    second = document.add(article + two)
+    place = draw.choice(words.words("places", "go"))
+    document.add(
+        draw.choice(
+            (
+                f"went to the {place}",
+                f"were at the {place}",
+                f"came to the {place}",
+                f"walked to the {place}",
+                "had dinner",
+                "played",
+                "talked",
+            )
+        )
+    )
+    document.add("," if opening_word else draw.choice((".", "and then", ", and")))
+    giver_first = draw.random() < 0.5
+    giver, receiver = (one, two) if giver_first else (two, one)
+    give_article = title(article, document) if article else ""
+    again = document.add(give_article + giver)
+    document.add(past(draw, "give"), draw.choice(("a", "the")), pick(draw, "things").word)
+    query = document.add("to", article) if article else document.add("to")
+    target, wrong_place = (second, first) if giver_first else (first, second)
+    document.relations.append(Relation("receiver", query, target, (first, second, again)))
+    document.choices.append(Choice("receiver", query, receiver, giver, target, wrong_place))
+    document.add(receiver, ".")
+    return document
+
+
+def make_measure(draw: random.Random) -> Document:
+    """A cup of tea: what comes after "of" hangs on the measure."""
+    document = Document("en")
+    pairs = lexicon().pairs("measures")
+    (measure, contents), (_, wrong) = draw.sample(pairs, 2)
+    person = pick_person(draw)
+    mention(document, draw, person, settle(person, draw))
+    document.add(
+        draw.choice(("bought", "wanted", "brought", "needed", "took", "had", "found")), "a"
+    )
+    place = document.add(measure)
+    query = document.add("of")
+    if draw.random() < 0.5:
+        query = document.add(draw.choice(("good", "nice", "fresh", "cheap", "very good")))
+    right = draw.choice(contents)
+    document.relations.append(Relation("measure", query, place, (place,)))
+    others = [word for word in wrong if word not in contents]
+    if others:
+        document.choices.append(Choice("measure", query, right, draw.choice(others), place, None))
+    document.add(right)
+    adverbial(document, draw)
+    document.add(".")
+    return document
