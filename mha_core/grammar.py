@@ -120,15 +120,15 @@ def mixture() -> list[tuple[float, str, Maker]]:
     from mha_core import grammar_repeats as repeats
 
     return [
-        (0.18, "reference", en.make_reference),
+        (0.17, "reference", en.make_reference),
         (0.09, "everyday", everyday.make_everyday),
         (0.10, "reflexive", clauses.make_reflexive),
         (0.13, "agreement", clauses.make_agreement),
-        (0.14, "repeat", repeats.make_repeat),
+        (0.13, "repeat", repeats.make_repeat),
         (0.02, "names", repeats.make_names),
-        (0.12, "receiver", clauses.make_receiver),
+        (0.11, "receiver", clauses.make_receiver),
         (0.02, "measure", clauses.make_measure),
-        (0.15, "reference_zh", zh.make_reference),
+        (0.18, "reference_zh", zh.make_reference),
         (0.05, "classifier_zh", zh.make_classifier),
     ]
 

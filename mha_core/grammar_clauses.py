@@ -17,24 +17,33 @@ from mha_core.grammar_english import (
     pick_pronoun,
     title,
 )
-from mha_core.lexicon import Noun, settle
+from mha_core.lexicon import Noun, Verb, settle
 
 OWNER = {"he": "his", "she": "her", "it": "its", "they": "their"}
 SELF = {"he": "himself", "she": "herself", "it": "itself", "they": "themselves"}
 
+BETWEEN = (
+    *("near", "with", "behind", "beside", "next to", "by", "of", "to"),
+    *("on", "in", "under", "from", "of", "on", "in"),
+)
 
-def _numbered(draw: random.Random) -> list[Noun]:
-    """Nouns with a plural and an act in all forms."""
-    return [
-        n for n in lexicon().nouns if n.plural and any(a.third and a.is_full for a in n.family.acts)
-    ]
+
+def present_acts(noun: Noun) -> list[Verb]:
+    """The acts of a noun's family that have a present."""
+    return [act for act in noun.family.acts if act.third]
+
+
+def _countable() -> list[Noun]:
+    """Nouns whose plural can be told from their singular; those with a present act twice."""
+    nouns = [noun for noun in lexicon().nouns if noun.plural not in ("", noun.word)]
+    return [*nouns, *(noun for noun in nouns if present_acts(noun))]
 
 
 def make_agreement(draw: random.Random) -> Document:
     """A subject, a distractor of the other number and another family, then the verb."""
     document = Document("en")
     opening(document, draw)
-    nouns = _numbered(draw)
+    nouns = _countable()
     noun, other = draw.choice(nouns), draw.choice(nouns)
     while other.family == noun.family:
         other = draw.choice(nouns)
@@ -48,9 +57,7 @@ def make_agreement(draw: random.Random) -> Document:
         verb = draw.choice([v for v in lexicon().verbs("social") if v.third])
         document.add(draw.choice((verb.base if other_many else verb.third, verb.past)))
     else:
-        document.add(
-            draw.choice(("near", "with", "behind", "beside", "next to", "by", "of", "to")).strip()
-        )
+        document.add(draw.choice(BETWEEN))
         distractor = mention(document, draw, other, "they" if other_many else "it", "the")
     _finish_agreement(
         document, draw, subject, distractor, "agreement_clause" if relative else "agreement_phrase"
@@ -68,11 +75,8 @@ def _finish_agreement(
         Relation("subject", query, subject.place, (subject.place, other.place))
     )
 
-    def form(noun: Noun, plural: bool) -> str:
-        verb = draw.choice([a for a in noun.family.acts if a.third])
-        return verb.base if plural else verb.third
-
-    if draw.random() < 0.45:
+    acts, others = present_acts(subject.noun), present_acts(other.noun)
+    if not acts or draw.random() < 0.4:
         pair = draw.choice((("are", "is"), ("were", "was"), ("have", "has"), ("do", "does")))
         right, wrong = pair if many else pair[::-1]
         document.add(right)
@@ -87,17 +91,18 @@ def _finish_agreement(
         if many != other.is_many:
             document.choices.append(Choice(task, query, right, wrong, subject.place, other.place))
         return
-    verb = draw.choice([a for a in subject.noun.family.acts if a.third])
-    right = verb.base if many else verb.third
+    verb = draw.choice(acts)
+    right, number = (verb.base, verb.third) if many else (verb.third, verb.base)
     document.add(right)
     adverbial(document, draw, 0.2)
-    number = verb.third if many else verb.base
-    if many != other.is_many and draw.random() < 0.5:
-        document.choices.append(Choice(task, query, right, number, subject.place, other.place))
-    else:
+    if others and (many == other.is_many or draw.random() < 0.5):
+        theirs = draw.choice(others)
+        wrong = theirs.base if many else theirs.third
         document.choices.append(
-            Choice("predicate", query, right, form(other.noun, many), subject.place, other.place)
+            Choice("predicate", query, right, wrong, subject.place, other.place)
         )
+    elif many != other.is_many:
+        document.choices.append(Choice(task, query, right, number, subject.place, other.place))
 
 
 def make_reflexive(draw: random.Random) -> Document:
