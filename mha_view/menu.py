@@ -25,7 +25,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "why_heads",
     ),
     "explore": ("gallery", "compare", "specialisation"),
-    "relate": ("sizes", "grouped"),
+    "relate": ("sizes", "grouped", "vit"),
 }
 ORDER = tuple(name for names in SECTIONS.values() for name in names)
 

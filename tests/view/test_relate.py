@@ -11,13 +11,16 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from mha_core.digits import digit_from_canvas, load_digits, split_digits
 from mha_core.grouped import decode, output_moved, share_again
 from mha_core.sizes import cache_bytes, measure, read_bundled
 from mha_core.sizes.by_hand import from_numbers
+from mha_core.vit import load_vit
 from mha_view import compute
-from mha_view.figures import relate_grouped, relate_sizes
+from mha_view.figures import relate_grouped, relate_sizes, relate_vit
 from mha_view.menu import SECTIONS
-from mha_view.relate import sizes, subject
+from mha_view.relate import sizes, subject, vit
+from mha_view.relate.drawing import pack_drawing, unpack_drawing
 from mha_view.scene import Scene
 from mha_view.texts import TEXTS
 from mha_view.words import LANGS, Words
@@ -253,3 +256,108 @@ def test_the_player_grows_by_a_column_a_step() -> None:
         assert drawn["z"][:d_head, token] == pytest.approx(trace.k_rot[3, token], abs=1e-5)
         assert drawn["z"][d_head + 1 :, token] == pytest.approx(trace.v[3, token], abs=1e-5)
         assert bar["y"] == pytest.approx(trace.pattern[3, token], abs=1e-6)
+
+
+# --- The small ViT -------------------------------------------------------------------------
+
+HELD_OUT = split_digits(load_digits())[1]
+
+
+@pytest.mark.parametrize(("digit", "layer"), [(0, 0), (37, 1), (359, 2)])
+def test_the_page_tells_what_the_model_says(digit: int, layer: int) -> None:
+    app = open_app("vit", Scene(digit=digit, layer=layer, head=5))
+    assert not app.exception
+    trace = load_vit().trace(HELD_OUT.images[digit])
+    share = f"{trace.probabilities.max():.0%}"
+    assert WORDS("vit.says", digit=trace.digit, share=share) in texts(app)
+    assert WORDS("vit.label", digit=HELD_OUT.labels[digit]) in texts(app)
+    assert WORDS("vit.matrix", head=3) in texts(app), "the ViT has four heads"
+
+
+def test_the_table_compares_what_the_traces_are() -> None:
+    shown = html(open_app("vit", CUSTOM.with_(d_model=48, n_heads=4, mask="two_way")))
+    cells = re.findall(r'<th scope="row">(.*?)</th>(.*?)</tr>', shown)
+    marks = {name: row.endswith(f">{WORDS('vit.same')}</td>") for name, row in cells}
+    told = {
+        name: marks[WORDS(f"vit.row.{name}")]
+        for name in (
+            "tokens",
+            "d_model",
+            "heads",
+            "d_head",
+            "chain",
+            "mask",
+            "position",
+            "norm",
+            "bias",
+        )
+    }
+    assert told == {
+        "tokens": False,
+        "d_model": True,
+        "heads": False,
+        "d_head": True,
+        "chain": True,
+        "mask": True,
+        "position": False,
+        "norm": False,
+        "bias": False,
+    }
+    assert "3, 6, 12, 24" in texts(open_app("vit", CUSTOM))
+
+
+def test_a_digit_is_wanted_and_another_and_another() -> None:
+    app = open_app("vit", CUSTOM.with_(digit=0))
+    sevens = np.flatnonzero(HELD_OUT.labels == 7)
+    app.button_group(key="wanted_digit").set_value(7).run()
+    assert app.session_state["scene"].digit == sevens[sevens > 0][0]
+    app.session_state["scene"] = app.session_state["scene"].with_(digit=int(sevens[-1]))
+    another = next(b for b in app.button if b.label == WORDS("vit.another", digit=7))
+    another.click().run()
+    assert app.session_state["scene"].digit == sevens[0], "from the last on to the first"
+
+
+def test_a_drawing_in_a_link_is_looked_at_and_an_empty_board_waits() -> None:
+    pixels = np.zeros((32, 32), dtype=bool)
+    pixels[4:28, 13:18] = True
+    ink = pack_drawing(pixels)
+    app = open_app("vit", CUSTOM.with_(drawn=True, drawing=ink))
+    assert not app.exception
+    expected = load_vit().trace(digit_from_canvas(pixels))
+    assert f"**{expected.digit}**" in texts(app)
+    assert np.array_equal(unpack_drawing(ink), pixels)
+    empty = open_app("vit", CUSTOM.with_(drawn=True))
+    assert not empty.exception
+    assert WORDS("canvas.empty") in [item.value for item in empty.info]
+    assert pictures(empty) < pictures(app)
+
+
+@pytest.mark.parametrize("sent", ["", "x", "AAAA", "\u00e9" * 171, "<script>", "A" * 172])
+def test_what_a_browser_sends_as_a_drawing_is_checked(
+    sent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import streamlit as st
+
+    kept = {"scene": CUSTOM.with_(drawing=pack_drawing(np.eye(32, dtype=bool)))}
+    before = kept["scene"]
+    monkeypatch.setattr(st, "session_state", kept)
+    vit._keep_drawing(sent)
+    assert kept["scene"] == (before.with_(drawing="") if sent == "" else before)
+
+
+def test_a_look_is_folded_back_onto_its_own_patches() -> None:
+    image = HELD_OUT.images[3]
+    trace = load_vit().trace(image)
+    row = trace.layers[1].pattern[2, 9]
+    picture = relate_vit.looking(image, row, 9, WORDS, head=2, scale="linear")
+    heat, dots = picture.figure["data"]
+    for patch in range(16):
+        assert heat["z"][patch // 4, patch % 4] == row[patch]
+        # A patch's middle, and the two rows of pixels it was cut from.
+        assert heat["y"][patch // 4] == 2 * (patch // 4) + 0.5
+    cut = image[2:4, 4:6].ravel() / 16
+    assert trace.patches[6] == pytest.approx(cut)
+    assert len(dots["x"]) == np.count_nonzero(image)
+    assert image[dots["y"][0], dots["x"][0]] > 0
+    folded = relate_vit.every_head(trace.layers[1].pattern, 9, WORDS, "linear")
+    assert folded.figure["data"][0]["z"][2].ravel() == pytest.approx(row)

@@ -1,0 +1,186 @@
+"""The pages that relate the layer to real models, in a real browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from mha_core.digits import digit_from_canvas
+from mha_core.sizes.bundled import FOLDER
+from mha_core.vit import load_vit
+from mha_view.relate.drawing import unpack_drawing
+from mha_view.words import Words
+from tests.browser.axe import severe_findings
+from tests.browser.test_pages import OWN_SIZES, WAIT, figure, pick, query_of, settle, visit
+
+WORDS = Words("en")
+
+
+def settle_anyway(page: Page) -> None:
+    """Wait until the script has run, pictures or none."""
+    expect(page.locator(".stMain h1")).to_be_visible(timeout=WAIT)
+    expect(page.get_by_test_id("stApp")).to_have_attribute(
+        "data-test-script-state", "notRunning", timeout=WAIT
+    )
+
+
+@pytest.mark.parametrize("name", ["sizes", "grouped", "vit"])
+def test_no_page_has_severe_faults_or_is_wider_than_a_phone(
+    new_page: object, server: str, name: str
+) -> None:
+    page = new_page(viewport={"width": 390, "height": 800}, color_scheme="dark")  # type: ignore[operator]
+    visit(page, server, name)
+    assert severe_findings(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_dropped_config_is_measured_and_a_bad_one_leaves_the_box(
+    page: Page, server: str, tmp_path: Path
+) -> None:
+    page.goto(f"{server}/sizes?{OWN_SIZES}&model=file")
+    settle_anyway(page)
+    chooser = page.locator('[data-testid="stFileUploader"] input')
+    chooser.set_input_files(FOLDER / "llama2-7b-chat.json")
+    settle(page)
+    box = page.locator("textarea")
+    expect(box).to_have_value((FOLDER / "llama2-7b-chat.json").read_text("utf-8"))
+    expect(page.locator(".stMain")).to_contain_text("6,738,415,616")
+    assert "c" in query_of(page), "a link restores it"
+    broken = tmp_path / "config.json"
+    broken.write_bytes(b"\xc3\x28")
+    chooser.set_input_files(broken)
+    expect(page.get_by_role("alert").first).to_contain_text("utf-8")
+    expect(box).to_have_value((FOLDER / "llama2-7b-chat.json").read_text("utf-8"))
+
+
+def test_pasting_typing_and_mending_a_config(page: Page, server: str) -> None:
+    page.goto(f"{server}/sizes?{OWN_SIZES}&lang=zh&model=file")
+    settle_anyway(page)
+    box = page.locator("textarea")
+    box.fill('{"hidden_size": 30, "num_attention_heads": 4}')
+    box.blur()
+    error = page.locator('[data-testid="stAlert"]')
+    expect(error).to_contain_text("num_hidden_layers")
+    box.fill('{"hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 2, '
+             '"model_type": "llama"}')  # fmt: skip
+    box.blur()
+    settle(page)
+    expect(page.locator(".stMain")).to_contain_text("[32, 32]")
+    link = page.url
+    page.goto("about:blank")
+    page.goto(link)
+    settle(page)
+    expect(page.locator("textarea")).to_have_value(
+        '{"hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 2, '
+        '"model_type": "llama"}'
+    )
+
+
+def test_the_layer_is_to_scale_on_the_screen(page: Page, server: str) -> None:
+    visit(page, server, "sizes")
+    sides = figure(page, "layer").locator(".th-canvas").evaluate(
+        """(node) => [...node.querySelectorAll(".scatterlayer .js-fill")].map((path) => {
+             const {width, height} = path.getBBox();
+             return [width, height];
+           })"""
+    )  # fmt: skip
+    # Llama 3.1 8B: W_q 4096 × 4096, W_k and W_v 1024 × 4096, W_o 4096 × 4096.
+    assert len(sides) == 4
+    wide, high = sides[0]
+    assert high == pytest.approx(wide, rel=0.02)
+    assert sides[1][0] == pytest.approx(wide, rel=0.02)
+    assert sides[1][1] == pytest.approx(wide / 4, rel=0.02)
+
+
+def test_the_player_plays_to_the_end_and_shows_the_difference(page: Page, server: str) -> None:
+    visit(page, server, "grouped", f"{OWN_SIZES}&share=2")
+    chart = figure(page, "decode")
+    chart.scroll_into_view_if_needed()
+    reading = chart.locator("output")
+    moving = chart.locator('input[type="range"]')
+    last = int(moving.get_attribute("max") or "0")
+    expect(reading).to_contain_text(f"S = {last + 1} ")
+    filled = "(node) => node.data[0].z.map((row) => row.filter((v) => !isNaN(v)).length)[0]"
+    assert chart.locator(".th-canvas").evaluate(filled) == last + 1
+    moving.focus()
+    moving.press("Home")
+    expect(reading).to_contain_text("S = 1 ")
+    page.wait_for_function("document.querySelector('[data-figure=decode]').dataset.drawn")
+    assert chart.locator(".th-canvas").evaluate(filled) == 1
+    chart.locator(".th-play").click()
+    expect(reading).to_contain_text(f"S = {last + 1} ")
+    expect(reading).to_contain_text("Δ = ")
+
+
+def test_a_drawn_digit_is_what_the_model_gets(page: Page, server: str) -> None:
+    page.goto(f"{server}/vit?{OWN_SIZES}&drawn=1")
+    settle(page)
+    board = page.locator(".th-paper")
+    box = board.bounding_box()
+    assert box is not None
+    path = [(0.3, 0.15), (0.72, 0.15), (0.6, 0.4), (0.45, 0.9)]
+    places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in path]
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    for place in places[1:]:
+        page.mouse.move(*place, steps=4)
+    page.mouse.up()
+    page.wait_for_function("location.search.includes('ink=')")
+    settle(page)
+    pixels = unpack_drawing(query_of(page)["ink"])
+    assert 120 < pixels.sum() < 400
+    assert pixels[5, 12]
+    assert pixels[5, 20]
+    assert not pixels[20:, 24:].any()
+    trace = load_vit().trace(digit_from_canvas(pixels))
+    says = WORDS("vit.says", digit=trace.digit, share=f"{trace.probabilities.max():.0%}")
+    expect(page.locator(".stMain")).to_contain_text(says.replace("**", ""))
+    # A second stroke adds to the first, and a link brings both back.
+    page.mouse.click(box["x"] + 0.9 * box["width"], box["y"] + 0.9 * box["height"])
+    page.wait_for_function(f"!location.search.includes('ink={query_of(page)['ink']}')")
+    settle(page)
+    more = unpack_drawing(query_of(page)["ink"])
+    assert more.sum() > pixels.sum()
+    assert more[pixels].all()
+    page.reload()
+    settle(page)
+    dark = "(node) => node.getContext('2d').getImageData(0, 0, 320, 320).data.filter((v, i) => i % 4 === 0 && v < 60).length"  # noqa: E501
+    assert board.evaluate(dark) == pytest.approx(100 * more.sum(), rel=0.02)
+
+
+def test_the_board_can_be_drawn_on_and_cleared_by_keyboard(page: Page, server: str) -> None:
+    page.goto(f"{server}/vit?{OWN_SIZES}&drawn=1")
+    settle(page)
+    board = page.locator(".th-paper")
+    board.focus()
+    board.press("Space")
+    for _ in range(6):
+        board.press("ArrowDown")
+    board.press("Space")
+    board.press("ArrowRight")
+    page.wait_for_function("location.search.includes('ink=')")
+    settle(page)
+    pixels = unpack_drawing(query_of(page)["ink"])
+    rows, columns = np.nonzero(pixels)
+    # From the middle, six pixels down, with a pen of five.
+    assert (rows.min(), rows.max(), columns.min(), columns.max()) == (14, 24, 14, 18)
+    board.focus()
+    board.press("Delete")
+    page.wait_for_function("!location.search.includes('ink=')")
+    settle(page)
+    expect(page.locator(".stMain")).to_contain_text(WORDS("canvas.empty"))
+
+
+def test_a_patch_is_picked_on_the_image_and_in_the_matrix(page: Page, server: str) -> None:
+    visit(page, server, "vit", f"{OWN_SIZES}&digit=8")
+    pick(page, "patch_pattern", 3, 12)
+    page.wait_for_function("location.search.includes('patch=12')")
+    settle(page)
+    # The middle of the patch in row 0, column 3: pixels 6 and 7 of rows 0 and 1.
+    pick(page, "patches", 6.5, 0.5)  # type: ignore[arg-type]
+    page.wait_for_function("location.search.includes('patch=3')")
+    settle(page)
+    expect(page.locator(".stMain")).to_contain_text(WORDS("vit.on_image", patch=3, head=0))
