@@ -18,7 +18,7 @@ from mha_view.figures import relate_sizes as figures
 from mha_view.panel import literal
 from mha_view.relate import subject as subjects
 from mha_view.relate.subject import Subject
-from mha_view.scene import MOST_OTHERS, FloatType
+from mha_view.scene import MOST_OTHERS, FloatType, write_link
 from mha_view.show import show
 from mha_view.words import Words
 
@@ -74,6 +74,8 @@ def _draw_file(words: Words) -> None:
         max_chars=subjects.LONGEST_CONFIG,
         **state.bind("config_text"),
     )
+    if state.scene().config_text and "c" not in write_link(state.scene()):
+        left.caption(words("sizes.too_long"))
     right.file_uploader(
         words("sizes.drop"), key="sizes_file", max_upload_size=2, on_change=subjects.take_file
     )

@@ -97,7 +97,7 @@ def draw_source(page: Beside) -> None:
     if page.scene.drawn:
         canvas(
             page.scene.drawing, key="canvas", label=words("canvas.label"),
-            words=words.group("canvas") | words.group("plot"), on_draw=_keep_drawing,
+            words=words.group("plot") | words.group("canvas"), on_draw=_keep_drawing,
         )  # fmt: skip
         return
     label = int(page.held_out.labels[page.scene.digit])

@@ -155,6 +155,7 @@ def test_the_board_can_be_drawn_on_and_cleared_by_keyboard(page: Page, server: s
     page.goto(f"{server}/vit?{OWN_SIZES}&drawn=1")
     settle(page)
     board = page.locator(".th-paper")
+    expect(board).to_have_attribute("aria-description", WORDS("canvas.keys"))
     board.focus()
     board.press("Space")
     for _ in range(6):

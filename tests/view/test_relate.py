@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from mha_core.digits import digit_from_canvas, load_digits, split_digits
 from mha_core.grouped import decode, output_moved, share_again
-from mha_core.sizes import cache_bytes, measure, read_bundled
+from mha_core.sizes import CacheLayers, cache_bytes, measure, read_bundled
 from mha_core.sizes.by_hand import from_numbers
 from mha_core.vit import load_vit
 from mha_view import compute
@@ -21,7 +21,7 @@ from mha_view.figures import relate_grouped, relate_sizes, relate_vit
 from mha_view.menu import SECTIONS
 from mha_view.relate import sizes, subject, vit
 from mha_view.relate.drawing import pack_drawing, unpack_drawing
-from mha_view.scene import Scene
+from mha_view.scene import Scene, write_link
 from mha_view.texts import TEXTS
 from mha_view.words import LANGS, Words
 from tests.view.test_pages import CHINESE, html, open_app, pictures, texts
@@ -102,6 +102,38 @@ def test_what_only_a_built_model_tells_waits_for_a_button() -> None:
     # BERT base: 4 · (768² + 768) a layer.
     assert "2,362,368" in html(app)
     assert WORDS("cache.none", title="bert") in texts(app)
+
+
+def test_a_config_too_long_for_a_link_says_so_and_is_measured() -> None:
+    noise = " ".join(str(n * 7919 % 100_003) for n in range(2000))
+    text = json.dumps({"model_type": "llama", "hidden_size": 8, "num_attention_heads": 2,
+                       "num_hidden_layers": 1, "comment": noise})  # fmt: skip
+    scene = CUSTOM.with_(model="file", config_text=text)
+    assert "c" not in write_link(scene)
+    app = open_app("sizes", CUSTOM.with_(model="file"))
+    app.text_area(key="config_text").set_value(text).run()
+    assert WORDS("sizes.too_long") in texts(app)
+    assert "[8, 8]" in html(app)
+    assert WORDS("sizes.too_long") not in texts(open_config("{}"))
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_the_lessons_name_the_cores_numbers(lang: str) -> None:
+    told = Words(lang).lesson("sizes", "more").replace(",", "")
+    models = {
+        "Llama 2 7B": [CacheLayers(32, 2 * 32 * 128)],
+        "Llama 3.1 8B": [CacheLayers(32, 2 * 8 * 128)],
+        "Qwen3 0.6B": [CacheLayers(28, 2 * 8 * 128)],
+    }
+    for line in told.splitlines():
+        for title, layers in models.items():
+            if line.startswith(f"- {title}"):
+                assert str(cache_bytes(layers, 1)) in line
+    quick = {name: measure(read_bundled(name), totals=False).cache
+             for name in ("llama2-7b-chat", "llama3.1-8b")}  # fmt: skip
+    assert list(quick.values()) == [tuple(models[title]) for title in list(models)[:2]]
+    assert sum(line.startswith("- ") for line in told.splitlines()) == len(models)
+    assert cache_bytes(models["Llama 2 7B"], 4096) == 2 * 2**30
 
 
 def test_kinds_of_sources_keep_what_was_entered() -> None:
