@@ -82,6 +82,7 @@ class Scene:
         off: (layer, head) pairs that the experiment switches off.
         ablation: what a head switched off gives: its mean output, or zeros.
         after: the token after which the experiment asks what comes next, -1 for the last word.
+        step: the training step looked at; the first shipped checkpoint at or after.
         against: what the second reading of the comparison differs in.
         other_text, other_layer, other_head, other_mask, other_weights: the second reading's.
         other_step: the second reading's training step; the first shipped checkpoint at or after.
@@ -128,6 +129,7 @@ class Scene:
     off: tuple[tuple[int, int], ...] = ()
     ablation: Ablation = "mean"
     after: int = -1
+    step: int = 10_000_000
     against: Against = "head"
     other_text: str = TEXTS["queen"]
     other_layer: int = 0
@@ -306,6 +308,7 @@ CODECS: dict[str, Codec] = {
     "off": Codec("off", read_heads, write_heads),
     "ablation": one_of("ablation", Ablation),
     "after": whole("after", -1, 100_000),
+    "step": whole("step", 0, 10_000_000),
     "against": one_of("against", Against),
     "other_layer": whole("layer2", 0, 99),
     "other_head": whole("head2", 0, 127),

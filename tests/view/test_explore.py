@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +14,10 @@ import pytest
 from mha_core.measures import MEASURES, Seen
 from mha_core.tokenizer import load_tokenizer
 from mha_view import compute
-from mha_view.explore import bench, evidence, examples
+from mha_view.explore import bench, checkpoints, evidence, examples, training
 from mha_view.explore.grouping import group_tokens
 from mha_view.explore.passport import Line, passport
+from mha_view.explore.trainer import Run, Trainer
 from mha_view.figures import explore
 from mha_view.menu import SECTIONS
 from mha_view.scene import Scene
@@ -34,7 +39,7 @@ def test_each_page_runs_in_each_language(page: str, lang: str, weights: str) -> 
     assert bool(CHINESE.search(texts(app))) == (lang == "zh")
     said = {"en": "not why the model decided", "zh": "说明不了模型为什么这样判断"}[lang]
     assert said in texts(app)
-    assert pictures(app) >= 1
+    assert pictures(app) >= (page != "training" or bool(checkpoints.list_steps()))
 
 
 def scores_shown(app) -> dict[str, float]:  # type: ignore[no-untyped-def]
@@ -248,3 +253,203 @@ def test_the_bench_switches_heads_off_and_says_what_moved() -> None:
     zero = bench.chances(scene.with_(ablation="zero"), 7, ((0, 0),))
     off = compute.load_weights().trace(TEXTS["queen"], heads_off=[(0, 0)]).logits[7]
     assert int(zero.argmax()) == int(off.argmax())
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A snapshot of a run that trains nothing."""
+
+    step: int
+    model: object
+
+
+class Clock:
+    """A clock that goes on when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def steps_through(gate: threading.Semaphore) -> Callable[[], Iterator[Shot]]:
+    """A run that takes a step each time the gate lets it."""
+
+    def make() -> Iterator[Shot]:
+        step = 0
+        while True:
+            gate.acquire()
+            step += 1
+            yield Shot(step, object())
+
+    return make
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Wait for another thread; fail after ten seconds."""
+    pause = threading.Event()
+    for _ in range(1000):
+        if is_so():
+            return
+        pause.wait(0.01)
+    pytest.fail("waited for ten seconds in vain")
+
+
+def ask(trainer: Trainer, session: str) -> tuple[Run, threading.Semaphore]:
+    """A run of a session, and the gate it waits at."""
+    gate = threading.Semaphore(0)
+    return trainer.ask(session, steps_through(gate)), gate  # type: ignore[arg-type]
+
+
+def test_one_trains_and_the_others_wait_in_line() -> None:
+    trainer = Trainer()
+    (first, gate), (second, other), (third, _) = (ask(trainer, name) for name in "abc")
+    assert [trainer.check(run) for run in (first, second, third)] == [0, 1, 2]
+    gate.release()
+    wait_until(lambda: len(first.snapshots) == 1)
+    assert second.snapshots == []
+    trainer.leave("b")
+    assert second.ended.is_set(), "who waits leaves at once"
+    assert trainer.check(third) == 1
+    trainer.leave("a")
+    gate.release()
+    assert first.ended.wait(10)
+    assert len(first.snapshots) == 2, "what was learnt is kept"
+    assert trainer.check(third) == 0
+    assert third.thread is not None
+    trainer.leave("c")
+    other.release()
+
+
+def test_a_silent_run_frees_the_server() -> None:
+    clock = Clock()
+    trainer = Trainer(silent=5, clock=clock)
+    (first, gate), (second, _) = (ask(trainer, name) for name in "ab")
+    for clock.now in (3.0, 6.0):
+        trainer.check(second)
+    gate.release()
+    assert first.ended.wait(10), "nobody asked for it since 0"
+    assert not second.ended.is_set()
+    assert trainer.check(second) == 0
+    wait_until(lambda: second.thread is not None)
+    trainer.leave("b")
+
+
+def test_a_silent_place_in_line_is_given_up() -> None:
+    clock = Clock()
+    trainer = Trainer(silent=5, clock=clock)
+    (first, _), (second, _), (third, _) = (ask(trainer, name) for name in "abc")
+    clock.now = 4
+    trainer.check(first)
+    trainer.check(third)
+    clock.now = 6
+    assert trainer.check(third) == 1
+    assert second.ended.is_set()
+    trainer.leave("a")
+
+
+def test_asking_again_ends_the_sessions_old_run() -> None:
+    trainer = Trainer()
+    first, gate = ask(trainer, "a")
+    second, _ = ask(trainer, "a")
+    gate.release()
+    assert first.ended.wait(10)
+    wait_until(lambda: second.thread is not None)
+    trainer.leave("a")
+
+
+def test_a_failure_is_kept_and_frees_the_server(caplog: pytest.LogCaptureFixture) -> None:
+    def broken() -> Iterator[Shot]:
+        raise ValueError("no such thing")
+        yield
+
+    trainer = Trainer()
+    run = trainer.ask("a", broken)  # type: ignore[arg-type]
+    assert run.ended.wait(10)
+    assert str(run.failure) == "no such thing"
+    assert "a live training run failed" in caplog.text
+    second, _ = ask(trainer, "b")
+    assert trainer.check(second) == 0
+    trainer.leave("b")
+
+
+def test_earlier_snapshots_let_go_of_their_models() -> None:
+    run = Run("a", lambda: iter(()))
+    for step in range(3):
+        run.add(Shot(step, object()))  # type: ignore[arg-type]
+    assert [shot.step for shot in run.snapshots] == [0, 1, 2]
+    assert len({id(shot.model) for shot in run.snapshots}) == 1
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_a_visitor_trains_a_model(lang: str) -> None:
+    app = open_app("training", Scene(lang=lang, text=TEXTS["repeat"]))
+    app.selectbox(key="live_width").set_value(32).run()
+    app.selectbox(key="live_heads").set_value(2).run()
+    words = Words(lang)
+    [start] = [button for button in app.button if button.label == words("live.start")]
+    start.click().run()
+    run = app.session_state["live_run"]
+    for _ in range(600):
+        if run.ended.wait(0.1):
+            break
+        training.trainer().check(run)
+    assert run.failure is None
+    assert run.snapshots[-1].step == run.snapshots[-1].steps
+    app.run()
+    assert not app.exception
+    scores = [shot.scores.best()["induction"] for shot in run.snapshots]
+    formed = next((s.step for s, x in zip(run.snapshots, scores, strict=True) if x > 0.5), None)
+    told = [item.value for kind in ("success", "info") for item in app.get(kind)]
+    if formed is None:
+        assert words("live.not_formed", step=run.snapshots[-1].step) in told
+    else:
+        assert words("live.formed", step=formed) in told
+    assert pictures(app) >= 2
+
+
+def test_sizes_that_do_not_fit_are_told_in_words() -> None:
+    from mha_core.live import train_live
+
+    trainer = Trainer()
+    run = trainer.ask("a", lambda: train_live(d_model=30, n_heads=4))
+    assert run.ended.wait(60)
+    assert "30" in Words("zh").error(run.failure)  # type: ignore[arg-type]
+
+
+def test_the_slider_moves_patterns_and_curves_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mha_core import checkpoint
+    from mha_core.curves import Curves, Scores
+    from mha_core.model import ModelConfig, ToyModel
+
+    run, models = Curves(), {}
+    for step in (0, 50, 100):
+        models[step] = ToyModel(ModelConfig(len(load_tokenizer()), 12, 6, (0, 0)), seed=step)
+        checkpoint.save_model(models[step], tmp_path / f"step-{step:05d}.safetensors")
+        run.add(step, 5 - step / 50, Scores({"induction": [[step / 100] * 6] * 2}, {}))
+    run.write(tmp_path / "scores.json")
+    monkeypatch.setattr(checkpoint, "WEIGHTS", tmp_path)
+    for kept in (checkpoints.list_steps, checkpoints.load_step, training.shipped_curves):
+        kept.cache_clear()
+    try:
+        assert checkpoints.list_steps() == (0, 50, 100)
+        assert [checkpoints.nearest_step(step) for step in (0, 1, 50, 99, 10**7)] == [
+            0, 50, 50, 100, 100,
+        ]  # fmt: skip
+        scene = Scene(text=TEXTS["cat"], step=50)
+        patterns = checkpoints.patterns_at(scene, 50)
+        trace = checkpoint.load_model(tmp_path / "step-00050.safetensors").trace(TEXTS["cat"])
+        assert np.array_equal(patterns[1], trace.layers[1].pattern)
+        app = open_app("training", scene)
+        assert not app.exception
+        assert pictures(app) == 2
+        assert "induction (50)" in texts(app), "half way up"
+        compared = open_app("compare", scene.with_(against="checkpoint", other_step=7))
+        assert not compared.exception
+        assert "step 50" in texts(compared)
+    finally:
+        for kept in (checkpoints.list_steps, checkpoints.load_step, training.shipped_curves):
+            kept.cache_clear()

@@ -1,0 +1,221 @@
+"""The training page's parts: the shipped run on a slider, and a run of the visitor's own."""
+
+from __future__ import annotations
+
+import uuid
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from mha_core.errors import TwelveHeadsError
+from mha_view import compute, state
+from mha_view.explore import checkpoints
+from mha_view.explore.board import Board
+from mha_view.explore.trainer import Run, Trainer
+from mha_view.figures import explore
+from mha_view.figures.curves import curves
+from mha_view.show import show
+from mha_view.theme import head_colour
+from mha_view.words import Words
+
+if TYPE_CHECKING:
+    from mha_core.curves import Curves
+
+# What the curves show, in this order, where it was measured.
+CURVES = ("sink", "previous", "induction", "pronoun", "pronoun_zh", "subject", "reflexive",
+          "classifier_zh")  # fmt: skip
+WIDTHS = (32, 48, 64, 96)
+HEADS = (1, 2, 4, 8)
+# Seconds between two looks at the run, and the longest wait for a stopped one to end.
+TICK, STOP_SECONDS = 0.7, 1.0
+
+
+@lru_cache(maxsize=1)
+def shipped_curves() -> Curves | None:
+    """The scores of the shipped run, or None where they are not shipped."""
+    from mha_core.checkpoint import WEIGHTS
+    from mha_core.curves import Curves
+
+    path = WEIGHTS / "scores.json"
+    return Curves.read(path) if path.exists() else None
+
+
+def draw_checkpoints(board: Board) -> None:
+    """The slider, the patterns at its step, the curves with a line there."""
+    words = board.words
+    steps = checkpoints.list_steps()
+    step = checkpoints.nearest_step(board.scene.step)
+    state.change(step=step)
+    st.select_slider(words("training.step"), steps, **state.bind("step"))
+    patterns = checkpoints.patterns_at(board.scene, step)[board.layer]
+    titles = [words("head.chip", head=head) for head in range(len(patterns))]
+    picture = explore.gallery(
+        "checkpoint", patterns, board.keep, titles, board.labels, words,
+        colours=[head_colour(head) for head in range(len(patterns))], scale=board.scene.scale,
+        across=min(6, len(patterns)), alt=words("alt.checkpoint", layer=board.layer, step=step),
+    )  # fmt: skip
+    show(picture, words, None, partial(_choose, layer=board.layer))
+    _draw_shipped_curves(board, step)
+
+
+def _choose(cell: Any, layer: int) -> None:
+    """Choose the head of a picked tile."""
+    if cell is not None:
+        state.change(layer=layer, head=cell.head)
+
+
+def _draw_shipped_curves(board: Board, step: int) -> None:
+    """The curves of the shipped run and the order in which skills appear."""
+    words, run = board.words, shipped_curves()
+    if run is None:
+        return
+    known = [name for name in CURVES if name in run.scores[0].heads]
+    scores = {
+        words(f"role.{name}"): np.array([report.best()[name] for report in run.scores])
+        for name in known
+    }
+    phases = {words(f"role.{name}"): run.half_way(name) for name in known}
+    order = sorted(phases, key=phases.__getitem__)
+    told = words("list.then").join(f"{label} ({phases[label]})" for label in order)
+    show(
+        curves("curves", run.steps, run.losses, scores, words, here=step, phases=phases,
+               alt=words("alt.curves", order=told)),
+        words,
+    )  # fmt: skip
+    st.markdown(words("training.phases", order=told))
+
+
+@st.cache_resource(show_spinner=False, max_entries=1)
+def trainer() -> Trainer:
+    """This server's trainer."""
+    return Trainer()
+
+
+@st.cache_resource(
+    scope="session", show_spinner=False, max_entries=4,
+    on_release=lambda session: trainer().leave(session),
+)  # fmt: skip
+def session_name() -> str:
+    """This session's name in the line; when the session ends, its run ends."""
+    return uuid.uuid4().hex
+
+
+def draw_live(board: Board) -> None:
+    """Train a small model now: settings, start and stop, and what comes out."""
+    words = board.words
+    run: Run | None = st.session_state.get("live_run")
+    running = run is not None and not run.ended.is_set()
+    settings = _draw_settings(words, running)
+    start, stop, _ = st.columns([2, 2, 6])
+    start.button(words("live.start"), type="primary", disabled=running,
+                 on_click=_start, args=(settings,))  # fmt: skip
+    stop.button(words("live.stop"), disabled=not running, on_click=_stop)
+    if run is not None:
+        follow = st.fragment(_follow, run_every=TICK if running else None)
+        follow(words)
+        if run.ended.is_set() and run.snapshots:
+            _draw_result(board, run)
+
+
+def _draw_settings(words: Words, running: bool) -> dict[str, Any]:
+    """How large a model, from which seed."""
+    with st.container(horizontal=True, vertical_alignment="bottom", key="live_settings"):
+        return {
+            "d_model": st.selectbox(words("live.width"), WIDTHS, index=2, disabled=running,
+                                    width=110, key="live_width"),
+            "n_heads": st.selectbox(words("live.heads"), HEADS, index=2, disabled=running,
+                                    width=110, key="live_heads"),
+            "n_layers": st.selectbox(words("live.layers"), (1, 2, 3), index=1, disabled=running,
+                                     width=110, key="live_layers"),
+            "seed": st.number_input(words("size.seed"), 0, 2**31 - 1, disabled=running, width=150,
+                                    key="live_seed"),
+        }  # fmt: skip
+
+
+def _start(settings: dict[str, Any]) -> None:
+    """Join the line with these settings."""
+
+    def make() -> Any:
+        from mha_core.live import train_live
+
+        return train_live(**settings)
+
+    st.session_state["live_run"] = trainer().ask(session_name(), make)
+
+
+def _stop() -> None:
+    """Stop this session's run, keeping what has been learnt."""
+    trainer().leave(session_name())
+    st.session_state["live_run"].ended.wait(STOP_SECONDS)
+
+
+def _follow(words: Words) -> None:
+    """Where the run stands; drawn anew every moment while it goes on."""
+    run: Run = st.session_state["live_run"]
+    before = trainer().check(run)
+    if before:
+        st.info(words("live.waiting", n=before))
+        return
+    if run.failure is not None:
+        _tell_failure(run.failure, words)
+        return
+    if not run.snapshots:
+        st.progress(0.0, words("live.starting"))
+        return
+    last = run.snapshots[-1]
+    best = last.scores.best()
+    over = run.ended.is_set()
+    st.progress(
+        last.step / last.steps,
+        words("live.over" if over else "live.going", step=last.step, steps=last.steps,
+              loss="–" if np.isnan(last.loss) else f"{last.loss:.2f}",
+              induction=f"{best['induction']:.2f}"),
+    )  # fmt: skip
+    names = [name for name in CURVES if name in last.scores.heads]
+    shots = list(run.snapshots)
+    scores = {
+        words(f"role.{name}"): np.array([shot.scores.best()[name] for shot in shots])
+        for name in names
+    }
+    if "copying" in last.scores.tasks:
+        scores[words("live.copying")] = np.array([shot.scores.tasks["copying"] for shot in shots])
+    losses = [None if np.isnan(shot.loss) else shot.loss for shot in shots]
+    told = words("alt.live", step=last.step, induction=f"{best['induction']:.2f}")
+    show(curves("live", [shot.step for shot in shots], losses, scores, words, alt=told), words)
+    if over and st.session_state.get("live_told") != id(run):
+        st.session_state["live_told"] = id(run)
+        st.rerun()
+
+
+def _tell_failure(failure: Exception, words: Words) -> None:
+    """Why there was no training, in the reader's words."""
+    st.error(
+        words.error(failure) if isinstance(failure, TwelveHeadsError) else words("page.broken")
+    )
+
+
+def _draw_result(board: Board, run: Run) -> None:
+    """What the trained model's heads do: its best heads, and its patterns on random repeats."""
+    words, last = board.words, run.snapshots[-1]
+    first = next(
+        (shot.step for shot in run.snapshots if shot.scores.best()["induction"] > 0.5), None
+    )
+    if first is not None:
+        st.success(words("live.formed", step=first))
+    else:
+        st.info(words("live.not_formed", step=last.step))
+    model = last.model
+    st.markdown(f"##### {words('live.patterns')}")
+    trace = model.trace(board.scene.text)
+    n_tokens = min(len(trace.tokens), compute.MOST_TOKENS)
+    patterns = np.concatenate([layer.pattern[:, :n_tokens, :n_tokens] for layer in trace.layers])
+    places = [divmod(place, model.n_heads) for place in range(len(patterns))]
+    picture = explore.gallery(
+        "live_heads", patterns, np.tri(n_tokens, dtype=bool),
+        [words("board.short", layer=layer, head=head) for layer, head in places],
+        trace.tokens[:n_tokens], words, colours=[head_colour(head) for _, head in places],
+        scale=board.scene.scale, across=min(model.n_heads, 6), alt=words("alt.live_heads"),
+    )  # fmt: skip
+    show(picture, words, None, lambda cell: None)

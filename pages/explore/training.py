@@ -1,0 +1,24 @@
+"""Watch the heads form: the shipped run on a slider, and a small run of one's own."""
+
+import streamlit as st
+
+from mha_view import controls
+from mha_view.explore import checkpoints, training
+from mha_view.explore.board import as_toy, draw_reading_on, open_board
+
+board = as_toy(open_board("training"))
+words = board.words
+
+if checkpoints.list_steps():
+    with st.container(border=True):
+        st.markdown(f"##### {words('training.shipped')}")
+        training.draw_checkpoints(board)
+        controls.draw_scale(words)
+        st.caption(board.text("picture"))
+
+with st.container(border=True):
+    st.markdown(f"##### {words('live.title')}")
+    st.caption(words("live.caption"))
+    training.draw_live(board)
+
+draw_reading_on(board)
