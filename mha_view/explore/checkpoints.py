@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +16,20 @@ if TYPE_CHECKING:
     from mha_core.model import ToyModel
 
 
+def final_step() -> int:
+    """How many steps the shipped weights were trained."""
+    step: int = json.loads(compute.load_weights().metadata["step"])
+    return step
+
+
 @lru_cache(maxsize=1)
 def list_steps() -> tuple[int, ...]:
-    """The training steps of the shipped checkpoints, from the first to the last."""
+    """The training steps of the shipped checkpoints and of the final weights; none where there
+    are no checkpoints."""
     from mha_core.checkpoint import list_checkpoints
 
-    return tuple(sorted(int(path.stem.partition("-")[2]) for path in list_checkpoints()))
+    steps = {int(path.stem.partition("-")[2]) for path in list_checkpoints()}
+    return tuple(sorted(steps | {final_step()})) if steps else ()
 
 
 def nearest_step(step: int) -> int:
@@ -34,6 +43,8 @@ def load_step(step: int) -> ToyModel:
     """The model as it was after so many steps."""
     from mha_core.checkpoint import list_checkpoints, load_model
 
+    if step == final_step():
+        return compute.load_weights()
     paths = {int(path.stem.partition("-")[2]): path for path in list_checkpoints()}
     return load_model(paths[step])
 

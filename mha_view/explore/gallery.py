@@ -18,6 +18,7 @@ from mha_view.explore.sample import sample_divergences
 from mha_view.figures import explore
 from mha_view.scene import Sorting, View
 from mha_view.show import show
+from mha_view.theme import ink
 
 MOST_LIKE = 5
 
@@ -176,7 +177,7 @@ def draw_mean(board: Board) -> None:
     keep = board.grouping.apply_mask(board.keep)
     picture = explore.gallery(
         "mean", board.grouping.apply(means), keep, titles, board.grouping.labels, words,
-        colours=["var(--residual)"] * len(means), scale=board.scene.scale,
+        colours=[ink("residual")] * len(means), scale=board.scene.scale,
         across=min(3, len(means)), alt=words("alt.mean", n=len(means)), largest=18,
     )  # fmt: skip
     show(picture, words, None, lambda cell: None)

@@ -77,8 +77,13 @@ def _draw_shipped_curves(board: Board, step: int) -> None:
         for name in known
     }
     phases = {words(f"role.{name}"): run.half_way(name) for name in known}
-    order = sorted(phases, key=phases.__getitem__)
-    told = words("list.then").join(f"{label} ({phases[label]})" for label in order)
+    together: dict[int, list[str]] = {}
+    for label, half in sorted(phases.items(), key=lambda phase: phase[1]):
+        together.setdefault(half, []).append(label)
+    told = words("list.next").join(
+        words("training.phase", step=half, roles=words("list.and").join(labels))
+        for half, labels in together.items()
+    )
     show(
         curves("curves", run.steps, run.losses, scores, words, here=step, phases=phases,
                alt=words("alt.curves", order=told)),

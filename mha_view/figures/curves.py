@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mha_view.show import Figure, Picture
-from mha_view.theme import HEADS
+from mha_view.theme import HEADS, ink
 from mha_view.words import Words
 
 Array = NDArray[np.floating]
@@ -62,13 +62,14 @@ def curves(
     data.append(
         {
             "type": "scatter", "mode": "lines", "x": x, "y": known, "yaxis": "y2",
-            "name": words("curves.loss"), "line": {"dash": "dot", "width": 1.5},
+            "name": words("curves.loss"),
+            "line": {"dash": "dot", "width": 1.5, "color": ink("residual")},
             "hovertemplate": f"%{{x}}: %{{y:.2f}}<extra>{words('curves.loss')}</extra>",
         }
     )  # fmt: skip
     line = {
         "type": "line", "x0": here, "x1": here, "y0": 0, "y1": 1, "yref": "paper",
-        "line": {"width": 1.5, "color": "var(--residual)"},
+        "line": {"width": 1.5, "color": ink("residual")},
     }  # fmt: skip
     figure: Figure = {
         "data": data,

@@ -435,9 +435,11 @@ def test_the_slider_moves_patterns_and_curves_together(
     for kept in (checkpoints.list_steps, checkpoints.load_step, training.shipped_curves):
         kept.cache_clear()
     try:
-        assert checkpoints.list_steps() == (0, 50, 100)
+        final = checkpoints.final_step()
+        assert checkpoints.list_steps() == (0, 50, 100, final)
+        assert checkpoints.load_step(final) is compute.load_weights()
         assert [checkpoints.nearest_step(step) for step in (0, 1, 50, 99, 10**7)] == [
-            0, 50, 50, 100, 100,
+            0, 50, 50, 100, final,
         ]  # fmt: skip
         scene = Scene(text=TEXTS["cat"], step=50)
         patterns = checkpoints.patterns_at(scene, 50)
@@ -446,7 +448,7 @@ def test_the_slider_moves_patterns_and_curves_together(
         app = open_app("training", scene)
         assert not app.exception
         assert pictures(app) == 2
-        assert "induction (50)" in texts(app), "half way up"
+        assert "step 50: induction" in texts(app), "half way up"
         compared = open_app("compare", scene.with_(against="checkpoint", other_step=7))
         assert not compared.exception
         assert "step 50" in texts(compared)
