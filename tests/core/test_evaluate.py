@@ -1,0 +1,157 @@
+"""The shipped weights: where they come from, what they can, what their heads do."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from mha_core.checkpoint import FINAL, hash_tensors, list_checkpoints, load_model
+from mha_core.errors import DataError
+from mha_core.evaluate import (
+    Role,
+    evaluate,
+    format_report,
+    judge,
+    main,
+    measure_accuracy,
+    measure_roles,
+    measure_tasks,
+    relation_rows,
+)
+from mha_core.everyday import everyday_beginnings, everyday_sentences, read_sentence
+from mha_core.grammar import hash_documents
+from mha_core.model import ToyModel, load_toy_model
+from mha_core.probe import Pair, find_exact, prefer_right
+
+COUNT = 60
+
+
+@pytest.fixture(scope="module")
+def model() -> ToyModel:
+    """The shipped model."""
+    return load_toy_model()
+
+
+@pytest.fixture(scope="module")
+def report(model: ToyModel) -> dict[str, object]:
+    """What the evaluation says, on fewer documents than the model card."""
+    return evaluate(model, COUNT, full=False)
+
+
+def test_the_weights_name_the_data_this_grammar_makes(model: ToyModel) -> None:
+    seed = json.loads(model.metadata["seed"])
+    assert json.loads(model.metadata["data"]) == hash_documents(seed)
+    assert json.loads(model.metadata["recipe"])["seed"] == seed
+
+
+def test_the_shipped_model_solves_its_tasks(report: dict) -> None:
+    for task, found in report["tasks"].items():
+        # Sixty pairs: four standard errors below the card's figures are still far above chance.
+        assert found["mean"] >= (0.6 if task.endswith("_same") else 0.85), task
+    assert report["copying"]["nouns"] >= 0.9
+
+
+def test_roles_stand_above_their_baselines(report: dict) -> None:
+    least = {"pronoun": 0.75, "pronoun_zh": 0.75, "subject": 0.75, "induction": 0.8,
+             "previous": 0.5, "sink": 0.25}  # fmt: skip
+    for name, mass in least.items():
+        role = report["roles"][name]
+        margin = 0.15 if name == "sink" else 0.2  # the card names the sink's as below .2
+        assert role["mass"]["mean"] >= mass, name
+        assert role["mass"]["mean"] - max(role["baselines"].values()) >= margin, name
+
+
+def test_cutting_the_edge_in_the_role_heads_breaks_the_reference(report: dict) -> None:
+    for task in ("reference", "reference_zh"):
+        cut = report["knockout"][task]
+        assert cut["role"]["exact"] <= 0.3
+        assert min(cut["others"]["exact"], cut["distractor"]["exact"]) >= 0.85
+
+
+def test_everyday_sentences_are_read(report: dict) -> None:
+    for language in ("english", "chinese"):
+        assert report["everyday"][language]["found"] >= 0.7
+        assert report["everyday"][language]["n"] >= 20
+    assert report["everyday"]["agreement"]["n"] >= 20
+
+
+def test_every_checkpoint_is_whole_and_they_grow_up(model: ToyModel) -> None:
+    steps, induction = [], []
+    for path in list_checkpoints():
+        early = load_model(path)
+        assert early.sizes == model.sizes
+        steps.append(json.loads(early.metadata["step"]))
+        induction.append(json.loads(early.metadata["scores"])["induction"])
+        assert path.stem == f"step-{steps[-1]:05d}"
+    assert steps == sorted(steps)
+    assert induction[0] < 0.3 < 0.6 < induction[-1]
+
+
+def test_the_checksum_covers_every_number(model: ToyModel) -> None:
+    tensors = dict(model.state_dict())
+    before = hash_tensors(tensors)
+    tensors["norm"] = tensors["norm"] + torch.finfo(torch.float32).eps
+    assert hash_tensors(tensors) != before
+
+
+def test_an_untrained_model_meets_next_to_nothing(model: ToyModel) -> None:
+    untrained = ToyModel(model.sizes, seed=4)
+    for found in measure_tasks(untrained, COUNT).values():
+        assert found.mean < 0.8
+    roles = measure_roles(untrained, 20)
+    assert all(role.mass.mean < 0.35 for role in roles.values())
+    assert isinstance(roles["sink"], Role)
+
+
+def test_pair_and_exact_accuracy_by_hand() -> None:
+    logits = torch.tensor([[0.0, 3.0, 2.0, 9.0], [0.0, 1.0, 2.0, 5.0]])
+    pairs = [Pair((0,), 0, 1, 2, 0, None), Pair((0,), 0, 1, 2, 0, None)]
+    groups = (frozenset({1}), frozenset({2}))
+    assert prefer_right(logits, pairs).tolist() == [True, False]
+    assert find_exact(logits, pairs, groups).tolist() == [True, False]  # 3 is no option
+    assert find_exact(logits, pairs, (frozenset({1, 3}), frozenset({2}))).tolist() == [True, True]
+
+
+def test_rows_for_choosing_and_scoring_differ() -> None:
+    one, two = relation_rows("pronoun", 1, 30), relation_rows("pronoun", 2, 30)
+    assert {row.ids for row in one} != {row.ids for row in two}
+    assert all(len(row.candidates) == 2 for row in one)
+
+
+def test_accuracy_without_any_edge_is_the_plain_one(model: ToyModel) -> None:
+    plain = measure_accuracy(model, "reference", COUNT, None)
+    same = measure_accuracy(model, "reference", COUNT, lambda layer, pair: ([], []))
+    assert plain == same
+
+
+def test_the_judge_reads_the_report(report: dict) -> None:
+    passed = judge(report)
+    assert passed == report["passed"]
+    spoilt = json.loads(json.dumps(report))
+    spoilt["roles"]["induction"]["mass"]["mean"] = 0.1
+    assert judge(spoilt)["induction"] is False
+    assert format_report(report).count("\n") > 20
+
+
+def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
+    main([str(FINAL), "--json", "--count", "12"])
+    printed = json.loads(capsys.readouterr().out)
+    assert set(printed) >= {"roles", "tasks", "knockout", "everyday", "heads", "damage"}
+    head = printed["heads"]["0.0"]["entropy"]
+    assert head["low"] <= head["mean"] <= head["high"]
+    assert np.shape(printed["damage"]["loss"]) == (len(printed["damage"]["tasks"]), 3, 6)
+
+
+def test_hand_written_sentences_are_enough_and_sound() -> None:
+    assert len(everyday_sentences("english")) >= 20
+    assert len(everyday_sentences("chinese")) >= 20
+    assert len(everyday_beginnings()) >= 20
+    for language in ("english", "chinese"):
+        for sentence in everyday_sentences(language):
+            assert sentence.row.target in sentence.row.candidates
+            assert sentence.row.target < sentence.row.query
+    with pytest.raises(DataError, match="stands 2 times"):
+        read_sentence(("The cat saw the cat and it ran.", "it", "cat"), frozenset())
