@@ -192,7 +192,8 @@ def head_contributions(trace: AttentionTrace) -> Array:
     """
     config = trace.config
     w_o = np.asarray(trace.weights.w_o).reshape(config.d_model, config.n_heads, config.d_value)
-    return np.einsum("fhv,htv->htf", w_o, trace.heads, optimize=True)
+    added: Array = np.einsum("fhv,htv->htf", w_o, trace.heads, optimize=True)
+    return added
 
 
 def head_shares(trace: AttentionTrace) -> Array:
@@ -204,4 +205,5 @@ def head_shares(trace: AttentionTrace) -> Array:
     """
     norms = (trace.out.astype(np.float64) ** 2).sum(axis=-1)
     products = np.einsum("htf,tf->ht", head_contributions(trace), trace.out, optimize=True)
-    return products / np.where(norms > 0, norms, 1.0)
+    shares: Array = products / np.where(norms > 0, norms, 1.0)
+    return shares

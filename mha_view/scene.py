@@ -103,8 +103,8 @@ class Scene:
     lang: Lang = "en"
     text: str = DEFAULT_TEXT["en"]
     weights: WeightsName = "toy"
-    layer: int = 1
-    head: int = 0
+    layer: int = 0
+    head: int = 1
     mask: MaskName = "causal"
     window: int = 4
     prefix: int = 4

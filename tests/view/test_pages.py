@@ -90,7 +90,14 @@ def test_chips_show_features_first_and_pytorch_on_demand(page: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "   ", "😀👩‍👩‍👧 e\u0301 مرحبا", "<b>bold</b> **x** $y$ `z` [a](b)", "a\u0000b\u200fc", "1"],
+    [
+        "",
+        "   ",
+        "😀👩‍👩‍👧 e\u0301 مرحبا",
+        "<b>bold</b> **x** $y$ `z` [a](b)",
+        "a\u0000b\u200fc",
+        "1",
+    ],
 )
 @pytest.mark.parametrize("page", ROUTES)
 def test_any_text_is_met_and_kept(page: str, text: str) -> None:
