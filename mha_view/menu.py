@@ -24,7 +24,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "output",
         "why_heads",
     ),
-    "explore": ("gallery", "compare", "specialisation"),
+    "explore": ("gallery", "compare", "specialisation", "training"),
     "relate": ("sizes", "grouped", "vit"),
 }
 ORDER = tuple(name for names in SECTIONS.values() for name in names)

@@ -1,0 +1,101 @@
+"""Exploring heads in a real browser: choosing, comparing, breaking, training."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from mha_view.words import LANGS, Words
+from tests.browser.test_pages import WAIT, figure, pick, query_of, settle, visit
+
+TOY = "v=1"
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_a_picked_tile_becomes_the_chosen_head(page: Page, server: str, lang: str) -> None:
+    words = Words(lang)
+    visit(page, server, "gallery", f"{TOY}&lang={lang}&s=cat&layer=0&head=1&sort=confidence")
+    chart = figure(page, "gallery")
+    titles = chart.locator(".annotation-text").all_text_contents()
+    scores = [float(found[0]) for title in titles if (found := re.findall(r"· ([\d.]+)", title))]
+    assert len(scores) == 18
+    assert scores == sorted(scores, reverse=True)
+    pick(page, "gallery", 3, 5)  # within the first tile: the largest score
+    settle(page)
+    layer, head = re.findall(r"L(\d) H(\d)", titles[0] if "H" in titles[0] else "".join(titles))[0]
+    chosen = words("board.head", layer=layer, head=head)
+    expect(page.get_by_role("heading", name=words("gallery.chosen", title=chosen))).to_be_visible(
+        timeout=WAIT
+    )
+    link = query_of(page)
+    assert link.get("layer", "1") == layer
+    assert link.get("head", "0") == head
+
+
+def test_a_difference_is_drawn_beside_both_readings(page: Page, server: str) -> None:
+    visit(page, server, "compare", f"{TOY}&s=cat")
+    page.get_by_test_id("stButtonGroup").get_by_text("Mask", exact=True).click()
+    expect(page.get_by_text("Second · Mask: two-way")).to_be_visible(timeout=WAIT)
+    settle(page)
+    for name in ("first", "second", "difference"):
+        expect(figure(page, name)).to_be_visible()
+    assert query_of(page)["against"] == "mask"
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_from_a_label_to_its_sentences_and_its_damage_in_two_clicks(
+    page: Page, server: str, lang: str
+) -> None:
+    words = Words(lang)
+    visit(page, server, "specialisation", f"{TOY}&lang={lang}&s=cat")
+    for role in ("previous", "induction", "pronoun", "subject"):
+        row = page.locator(f'tr[data-role="{role}"]')
+        expect(row).to_contain_text(words("roles.labelled"), timeout=WAIT)
+    page.get_by_test_id("stButtonGroup").get_by_text(words("role.pronoun"), exact=True).click()
+    expect(page.get_by_text(words("role.pronoun.means"))).to_be_visible(timeout=WAIT)
+    expect(page.locator(".example")).to_have_count(6)
+    expect(page.get_by_text(words("knockout.intact")).first).to_be_visible()
+    before = page.get_by_role("textbox").first.input_value()
+    page.get_by_role("button", name=words("evidence.take")).first.click()
+    expect(page.get_by_role("textbox").first).not_to_have_value(before, timeout=WAIT)
+
+
+STEP = re.compile(r"^Step \d+ of \d+ ")
+
+
+def open_training(new_page: Callable[..., Page], server: str) -> Page:
+    """The training page in a visitor of its own."""
+    page = new_page()
+    page.goto(f"{server}/training?{TOY}&lang=en&s=repeat")
+    expect(page.get_by_role("button", name="Start")).to_be_enabled(timeout=WAIT)
+    return page
+
+
+def test_visitors_train_one_after_the_other(new_page: Callable[..., Page], server: str) -> None:
+    first, second = (open_training(new_page, server) for _ in range(2))
+    first.get_by_role("button", name="Start").click()
+    expect(first.get_by_text(STEP)).to_be_visible(timeout=WAIT)
+    second.get_by_role("button", name="Start").click()
+    expect(second.get_by_text("Before you in line: 1")).to_be_visible(timeout=WAIT)
+    ended = first.get_by_text(re.compile("^Ended at step"))
+    expect(ended).to_be_visible(timeout=2 * WAIT)
+    shown = ended.text_content() or ""
+    assert float(shown.rsplit(" ", 1)[1]) > 0.5
+    expect(second.get_by_text(STEP)).to_be_visible(timeout=WAIT)
+    second.get_by_role("button", name="Stop").click()
+    expect(second.get_by_text(re.compile("^Ended at step"))).to_be_visible(timeout=WAIT)
+
+
+def test_a_closed_tab_frees_the_server(new_page: Callable[..., Page], server: str) -> None:
+    first, second = (open_training(new_page, server) for _ in range(2))
+    first.get_by_role("button", name="Start").click()
+    expect(first.get_by_text(STEP)).to_be_visible(timeout=WAIT)
+    second.get_by_role("button", name="Start").click()
+    expect(second.get_by_text("Before you in line: 1")).to_be_visible(timeout=WAIT)
+    first.close()
+    expect(second.get_by_text(STEP)).to_be_visible(timeout=WAIT)
+    second.get_by_role("button", name="Stop").click()
+    expect(second.get_by_text(re.compile("^Ended at step"))).to_be_visible(timeout=WAIT)
