@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
+from mha_view.scene import Scene
 from mha_view.words import LANGS, Words
 from tests.browser.test_pages import WAIT, figure, pick, query_of, settle, visit
 
@@ -31,8 +32,8 @@ def test_a_picked_tile_becomes_the_chosen_head(page: Page, server: str, lang: st
         timeout=WAIT
     )
     link = query_of(page)
-    assert link.get("layer", "1") == layer
-    assert link.get("head", "0") == head
+    assert link.get("layer", str(Scene().layer)) == layer
+    assert link.get("head", str(Scene().head)) == head
 
 
 def test_a_difference_is_drawn_beside_both_readings(page: Page, server: str) -> None:

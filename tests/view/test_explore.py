@@ -25,7 +25,7 @@ from mha_view.texts import TEXTS
 from mha_view.words import LANGS, Words
 from tests.view.test_pages import CHINESE, html, open_app, pictures, texts
 
-CUSTOM = Scene(weights="custom", text=TEXTS["repeat"], n_heads=6)
+CUSTOM = Scene(weights="custom", text=TEXTS["repeat"], n_heads=6, head=0)
 
 
 @pytest.mark.parametrize("lang", LANGS)
