@@ -134,7 +134,7 @@ def summarise(results: list[tuple[float, int]]) -> dict[str, Any]:
 def time_clicks(browser: Browser, changes: int) -> dict[str, Any]:
     """Click cells of the attention page: ms to the derivation, painted."""
     with serve("app.py") as address:
-        page, _ = open_page(browser, f"{address}/attention?v=1&lang=en&weights=custom")
+        page, _ = open_page(browser, f"{address}/attention?v=1&lang=en")
         page.evaluate("window.watchText = true")
         canvas = page.locator(".th-canvas").first
         times = []

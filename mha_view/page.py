@@ -12,7 +12,7 @@ import streamlit as st
 
 from mha_core.config import AttentionConfig
 from mha_core.errors import TwelveHeadsError
-from mha_view import compute, controls, frame, state
+from mha_view import compute, controls, frame, state, warmup
 from mha_view.export import save_page
 from mha_view.formulas import FORMULAS, formula
 from mha_view.scene import Scene
@@ -195,6 +195,7 @@ def open_page_as(kind: type[AnyPage], name: str) -> AnyPage:
     controls.draw_heads(words, config.n_heads)
     page = kind(name, words, now, config, reading)
     page.draw_headline()
+    warmup.tell_first_words()
     for way in compute.outside_training(now):
         st.caption(f"⚠ {words(f'outside.{way}', most=compute.TRAINED_TOKENS)}")
     return page

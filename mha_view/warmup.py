@@ -16,8 +16,20 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
+# Loading torch beside the first page would slow that page's first words down, so it waits for
+# them; but not for ever, as the first reader may come later.
+LONGEST_WAIT = 1.5
+_first_words = threading.Event()
+
+
+def tell_first_words() -> None:
+    """Say that a reader has something to read; called by every page, heard once."""
+    _first_words.set()
+
+
 def warm_up() -> None:
     """Import torch and read the trained weights, in one thread for torch itself."""
+    _first_words.wait(LONGEST_WAIT)
     from mha_view import assets
     from mha_view.compute import load_weights
 
