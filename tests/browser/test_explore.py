@@ -31,9 +31,12 @@ def test_a_picked_tile_becomes_the_chosen_head(page: Page, server: str, lang: st
     expect(page.get_by_role("heading", name=words("gallery.chosen", title=chosen))).to_be_visible(
         timeout=WAIT
     )
-    link = query_of(page)
-    assert link.get("layer", str(Scene().layer)) == layer
-    assert link.get("head", str(Scene().head)) == head
+    for name, value, default in (("layer", layer, Scene().layer), ("head", head, Scene().head)):
+        page.wait_for_function(
+            """([name, value, byDefault]) =>
+              (new URLSearchParams(location.search).get(name) ?? byDefault) === value""",
+            arg=[name, value, str(default)],
+        )
 
 
 def test_a_difference_is_drawn_beside_both_readings(page: Page, server: str) -> None:

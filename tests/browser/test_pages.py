@@ -156,12 +156,11 @@ def test_a_click_explains_the_cell_and_the_terms_add_up(page: Page, server: str)
 
 def figure_row(page: Page, row: int) -> int:
     """A row of the first tile, in the laid-out grid: the tile's title takes some rows above it."""
-    top = (
-        figure(page, "pattern")
-        .locator(".th-canvas")
-        .evaluate("node => node._fullLayout.shapes.map(s => s.y0).sort((a, b) => a - b)[0]")
-    )
-    return round(top + 0.5) + row
+    canvas = figure(page, "pattern").locator(".th-canvas")
+    shapes = page.wait_for_function(
+        "node => node._fullLayout?.shapes?.map((shape) => shape.y0)", arg=canvas.element_handle()
+    ).json_value()
+    return round(min(shapes) + 0.5) + row
 
 
 def signed(text: str) -> float:

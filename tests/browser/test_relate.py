@@ -176,7 +176,7 @@ def test_the_board_can_be_drawn_on_and_cleared_by_keyboard(page: Page, server: s
 
 
 def test_a_patch_is_picked_on_the_image_and_in_the_matrix(page: Page, server: str) -> None:
-    visit(page, server, "vit", f"{OWN_SIZES}&digit=8")
+    visit(page, server, "vit", f"{OWN_SIZES}&digit=8&head=0")
     pick(page, "patch_pattern", 3, 12)
     page.wait_for_function("location.search.includes('patch=12')")
     settle(page)
