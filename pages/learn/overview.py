@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from mha_view import controls, overview
+from mha_view import controls, derivations, overview
 from mha_view.figures.walk import head_patterns
 from mha_view.page import open_page
 from mha_view.show import show
@@ -15,7 +15,12 @@ controls.draw_examples(words)
 left, right = st.columns([10, 11])
 with left.container(border=True):
     st.markdown(f"##### {words('overview.heads')}")
-    show(head_patterns(trace, page.labels, words, scale=page.scene.scale), words)
+    picked = page.scene.picked is not None and page.scene.picked.figure == "pattern"
+    cell = page.picked_in("pattern", trace["pattern"].article_shape)
+    drawn = head_patterns(trace, page.labels, words, scale=page.scene.scale)
+    show(drawn, words, cell if picked else None)
+    if picked:
+        derivations.draw_weight(page, *cell)
     st.caption(words.lesson("attention", "picture"))
 with right.container(border=True):
     st.markdown(f"##### {words('overview.table')}")
