@@ -21,8 +21,7 @@ check: $(VENV)/test.stamp
 
 browser: $(VENV)/test.stamp
 	$(BIN)/python -m tests.browser.find_browser --install
-	# On a busy machine a browser may be late: what failed is tried once more, alone.
-	$(BIN)/pytest -q tests/browser || $(BIN)/pytest -q tests/browser --last-failed
+	$(BIN)/pytest -q tests/browser
 
 bench: $(VENV)/test.stamp
 	$(BIN)/python -m benchmarks.core
