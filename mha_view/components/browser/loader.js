@@ -1,5 +1,6 @@
 // Goes along with every component. Everything else is fetched once, from the app itself.
 
+const newest = new WeakMap();
 const decode = (bytes) => new TextDecoder().decode(bytes);
 
 function readHeader(packet) {
@@ -26,16 +27,24 @@ function sayMissing(parent, header, retry) {
   parent.append(note);
 }
 
+/** Draws what a component was given; until that is done its place is `aria-busy`.
+ *  Streamlit takes a drawing back as soon as a newer one has overtaken it. The newer one is on the
+ *  same node, which must stay: only what is newest can be taken back. */
 export default async function mount(component, attempt = 0) {
   const parent = component.parentElement;
+  newest.set(parent, component);
+  parent.setAttribute("aria-busy", "true");
   const header = readHeader(component.data);
   const query = attempt ? `?attempt=${attempt}` : "";
   try {
     const module = await import(new URL(header.addresses.module + query, location.origin));
     parent.querySelector(".th-missing")?.remove();
-    return await module.render(component);
+    const remove = await module.render(component);
+    return () => newest.get(parent) === component && remove();
   } catch (error) {
     console.warn("A component of the page could not be loaded:", error);
     sayMissing(parent, header, () => mount(component, attempt + 1));
+  } finally {
+    if (newest.get(parent) === component) parent.setAttribute("aria-busy", "false");
   }
 }

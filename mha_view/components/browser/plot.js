@@ -30,6 +30,8 @@ class PlotView {
     loadStyle("plot.css");
     this.root = element("figure", "th-plot");
     this.canvas = element("div", "th-canvas");
+    this.canvas.addEventListener("keydown", (event) => this.press(event));
+    this.canvas.addEventListener("blur", () => (this.tip.hidden = true));
     this.tip = element("div", "th-tip");
     this.tip.hidden = true;
     this.live = element("div", "th-live");
@@ -57,6 +59,8 @@ class PlotView {
       this.picked = header.selected;
     }
     this.name();
+    // A reader may be here before Plotly is: a key that is pressed meanwhile counts.
+    if (!this.built) this.offer(this.build(readTheme(this.root), this.width).matrices);
     try {
       this.plotly = await loadPlotly(header.addresses.plotly);
     } catch (error) {
@@ -76,9 +80,13 @@ class PlotView {
     addFrames(this, words);
   }
 
+  get width() {
+    return Math.round(this.root.clientWidth) || 640;
+  }
+
   draw() {
     const theme = readTheme(this.root);
-    const width = Math.round(this.root.clientWidth) || 640;
+    const { width } = this;
     const stamp = JSON.stringify([this.header.digest, width, theme, this.inset]);
     if (stamp === this.stamp) this.remark();
     else this.redraw(theme, width);
@@ -90,12 +98,7 @@ class PlotView {
   redraw(theme, width) {
     const built = this.build(theme, width);
     this.built = { ...built, theme, width };
-    this.matrices = built.matrices;
-    if (this.matrices.length) this.canvas.tabIndex = 0;
-    else this.canvas.removeAttribute("tabindex");
-    if (this.matrices.length && this.header.words.keys) {
-      this.canvas.setAttribute("aria-description", this.header.words.keys);
-    }
+    this.offer(built.matrices);
     const marks = this.marks();
     this.marked = JSON.stringify(marks);
     const layout = { ...built.layout, shapes: [...built.layout.shapes, ...marks] };
@@ -106,8 +109,19 @@ class PlotView {
     this.keepFrame?.();
   }
 
+  /** Lets a reader pick a cell by keyboard. */
+  offer(matrices) {
+    this.matrices = matrices;
+    if (matrices.length) this.canvas.tabIndex = 0;
+    else this.canvas.removeAttribute("tabindex");
+    if (matrices.length && this.header.words.keys) {
+      this.canvas.setAttribute("aria-description", this.header.words.keys);
+    }
+  }
+
   /** Moves the outlines, which costs a fraction of drawing anew. */
   remark() {
+    if (!this.built) return;
     const marks = this.marks();
     if (JSON.stringify(marks) === this.marked) return;
     this.marked = JSON.stringify(marks);
@@ -191,8 +205,6 @@ class PlotView {
     });
     this.canvas.on("plotly_hover", (event) => this.showTip(event));
     this.canvas.on("plotly_unhover", () => (this.tip.hidden = true));
-    this.canvas.addEventListener("keydown", (event) => this.press(event));
-    this.canvas.addEventListener("blur", () => (this.tip.hidden = true));
     this.resizer.observe(this.root);
   }
 
@@ -305,7 +317,7 @@ class PlotView {
 
   /** What the table shows where nothing can be picked: one sheet a trace, a row a point. */
   sheets() {
-    return this.built.data.flatMap((trace, index) => {
+    return (this.built?.data ?? []).flatMap((trace, index) => {
       const columns = ["x", "y", "z"].filter((name) => trace[name]?.length && !trace[name][0]?.length);
       if (!columns.length) return [];
       const length = Math.max(...columns.map((name) => trace[name].length));
