@@ -6,10 +6,20 @@ from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    expect,
+    sync_playwright,
+)
 
 from tests.browser.find_browser import NAMES, NO_BROWSER, find_browser
 from tests.browser.serving import serve
+from tests.browser.waiting import WAIT
+
+expect.set_options(timeout=WAIT)
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -20,7 +30,6 @@ ARGUMENTS = [
     "--no-first-run",
 ]
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
-SECONDS = 1000
 # On a page other than the first, Streamlit's own script looks for its server under that page's
 # path before it looks one level up, and the browser reports the misses.
 PROBES = ("/_stcore/health", "/_stcore/host-config")
@@ -95,7 +104,7 @@ def new_page(browser: Browser, watch: Watch) -> Iterator[Callable[..., Page]]:
     def open_page(**settings: object) -> Page:
         settings = {"viewport": {"width": 1280, "height": 900}, "locale": "en-GB", **settings}
         context = browser.new_context(**settings)  # type: ignore[arg-type]
-        context.set_default_timeout(20 * SECONDS)
+        context.set_default_timeout(WAIT)
         watch.follow(context)
         contexts.append(context)
         return context.new_page()

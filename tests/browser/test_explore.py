@@ -10,7 +10,8 @@ from playwright.sync_api import Page, expect
 
 from mha_view.scene import Scene
 from mha_view.words import LANGS, Words
-from tests.browser.test_pages import WAIT, figure, pick, query_of, settle, visit
+from tests.browser.test_pages import figure, pick, query_of, settle, visit
+from tests.browser.waiting import WAIT, until
 
 TOY = "v=1"
 
@@ -28,9 +29,7 @@ def test_a_picked_tile_becomes_the_chosen_head(page: Page, server: str, lang: st
     settle(page)
     layer, head = re.findall(r"L(\d) H(\d)", titles[0] if "H" in titles[0] else "".join(titles))[0]
     chosen = words("board.head", layer=layer, head=head)
-    expect(page.get_by_role("heading", name=words("gallery.chosen", title=chosen))).to_be_visible(
-        timeout=WAIT
-    )
+    expect(page.get_by_role("heading", name=words("gallery.chosen", title=chosen))).to_be_visible()
     for name, value, default in (("layer", layer, Scene().layer), ("head", head, Scene().head)):
         page.wait_for_function(
             """([name, value, byDefault]) =>
@@ -42,11 +41,11 @@ def test_a_picked_tile_becomes_the_chosen_head(page: Page, server: str, lang: st
 def test_a_difference_is_drawn_beside_both_readings(page: Page, server: str) -> None:
     visit(page, server, "compare", f"{TOY}&s=cat")
     page.get_by_test_id("stButtonGroup").get_by_text("Mask", exact=True).click()
-    expect(page.get_by_text("Second · Mask: two-way")).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text("Second · Mask: two-way")).to_be_visible()
     settle(page)
     for name in ("first", "second", "difference"):
         expect(figure(page, name)).to_be_visible()
-    assert query_of(page)["against"] == "mask"
+    until(page, lambda: query_of(page).get("against"), "mask")
 
 
 @pytest.mark.parametrize("lang", LANGS)
@@ -57,14 +56,14 @@ def test_from_a_label_to_its_sentences_and_its_damage_in_two_clicks(
     visit(page, server, "specialisation", f"{TOY}&lang={lang}&s=cat")
     for role in ("previous", "induction", "pronoun", "subject"):
         row = page.locator(f'tr[data-role="{role}"]')
-        expect(row).to_contain_text(words("roles.labelled"), timeout=WAIT)
+        expect(row).to_contain_text(words("roles.labelled"))
     page.get_by_test_id("stButtonGroup").get_by_text(words("role.pronoun"), exact=True).click()
-    expect(page.get_by_text(words("role.pronoun.means"))).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text(words("role.pronoun.means"))).to_be_visible()
     expect(page.locator(".example")).to_have_count(6)
     expect(page.get_by_text(words("knockout.intact")).first).to_be_visible()
     before = page.get_by_role("textbox").first.input_value()
     page.get_by_role("button", name=words("evidence.take")).first.click()
-    expect(page.get_by_role("textbox").first).not_to_have_value(before, timeout=WAIT)
+    expect(page.get_by_role("textbox").first).not_to_have_value(before)
 
 
 STEP = re.compile(r"^Step \d+ of \d+ ")
@@ -74,32 +73,32 @@ def open_training(new_page: Callable[..., Page], server: str) -> Page:
     """The training page in a visitor of its own."""
     page = new_page()
     page.goto(f"{server}/training?{TOY}&lang=en&s=repeat")
-    expect(page.get_by_role("button", name="Start")).to_be_enabled(timeout=WAIT)
+    expect(page.get_by_role("button", name="Start")).to_be_enabled()
     return page
 
 
 def test_visitors_train_one_after_the_other(new_page: Callable[..., Page], server: str) -> None:
     first, second = (open_training(new_page, server) for _ in range(2))
     first.get_by_role("button", name="Start").click()
-    expect(first.get_by_text(STEP)).to_be_visible(timeout=WAIT)
+    expect(first.get_by_text(STEP)).to_be_visible()
     second.get_by_role("button", name="Start").click()
-    expect(second.get_by_text("Before you in line: 1")).to_be_visible(timeout=WAIT)
+    expect(second.get_by_text("Before you in line: 1")).to_be_visible()
     ended = first.get_by_text(re.compile("^Ended at step"))
     expect(ended).to_be_visible(timeout=2 * WAIT)
     shown = ended.text_content() or ""
     assert float(shown.rsplit(" ", 1)[1]) > 0.5
-    expect(second.get_by_text(STEP)).to_be_visible(timeout=WAIT)
+    expect(second.get_by_text(STEP)).to_be_visible()
     second.get_by_role("button", name="Stop").click()
-    expect(second.get_by_text(re.compile("^Ended at step"))).to_be_visible(timeout=WAIT)
+    expect(second.get_by_text(re.compile("^Ended at step"))).to_be_visible()
 
 
 def test_a_closed_tab_frees_the_server(new_page: Callable[..., Page], server: str) -> None:
     first, second = (open_training(new_page, server) for _ in range(2))
     first.get_by_role("button", name="Start").click()
-    expect(first.get_by_text(STEP)).to_be_visible(timeout=WAIT)
+    expect(first.get_by_text(STEP)).to_be_visible()
     second.get_by_role("button", name="Start").click()
-    expect(second.get_by_text("Before you in line: 1")).to_be_visible(timeout=WAIT)
+    expect(second.get_by_text("Before you in line: 1")).to_be_visible()
     first.close()
-    expect(second.get_by_text(STEP)).to_be_visible(timeout=WAIT)
+    expect(second.get_by_text(STEP)).to_be_visible()
     second.get_by_role("button", name="Stop").click()
-    expect(second.get_by_text(re.compile("^Ended at step"))).to_be_visible(timeout=WAIT)
+    expect(second.get_by_text(re.compile("^Ended at step"))).to_be_visible()

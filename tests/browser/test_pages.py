@@ -13,8 +13,8 @@ from mha_view.menu import ORDER
 from mha_view.words import LANGS, Words
 from tests.browser.axe import severe_findings
 from tests.browser.serving import serve
+from tests.browser.waiting import rest, until
 
-WAIT = 60_000
 OWN_SIZES = "v=1&weights=custom&h=6"
 
 
@@ -25,20 +25,10 @@ def visit(page: Page, address: str, name: str = "overview", query: str = OWN_SIZ
     settle(page)
 
 
-def settle(page: Page) -> None:
-    """Wait until the script has run and every figure is drawn."""
-    expect(page.locator(".stMain h1")).to_be_visible(timeout=WAIT)
-    expect(page.get_by_test_id("stApp")).to_have_attribute(
-        "data-test-script-state", "notRunning", timeout=WAIT
-    )
-    page.wait_for_function(
-        """() => {
-          const plots = [...document.querySelectorAll(".th-plot")];
-          const stale = document.querySelector("[data-stale=true]");
-          return plots.length > 0 && plots.every((node) => node.dataset.drawn) && !stale;
-        }""",
-        timeout=WAIT,
-    )
+def settle(page: Page, *, pictures: bool = True) -> None:
+    """Wait until a page of the app is there and at rest, with pictures or without."""
+    expect(page.locator(".stMain h1")).to_be_visible()
+    rest(page, pictures=pictures)
 
 
 def figure(page: Page, name: str) -> Locator:
@@ -71,12 +61,12 @@ def test_a_cold_deep_link_shows_the_page_in_its_frame(page: Page) -> None:
     with serve("app.py") as address:
         page.goto(f"{address}/rope?lang=zh")
         words = Words("zh")
-        expect(page.locator(".stMain h1")).to_have_text(words.lesson("rope", "title"), timeout=WAIT)
+        expect(page.locator(".stMain h1")).to_have_text(words.lesson("rope", "title"))
         expect(page.get_by_test_id("stSidebar")).to_contain_text(words("nav.attention"))
         expect(page.get_by_test_id("stSidebar")).not_to_contain_text("why_heads")
         settle(page)
         assert page.locator(".th-plot").count() >= 2
-        assert page.evaluate("document.documentElement.lang") == "zh-CN"
+        expect(page.locator("html")).to_have_attribute("lang", "zh-CN")
 
 
 @pytest.mark.parametrize("lang", LANGS)
@@ -116,10 +106,10 @@ def test_a_link_opens_the_same_picture_elsewhere_and_in_the_other_language(
     first.get_by_role("textbox", name="Sentence").fill("The dog ran because it was late.")
     first.get_by_role("textbox", name="Sentence").press("Enter")
     first.get_by_role("radio", name="Head 3").click()
-    expect(first.locator(".katex").first).to_contain_text("3")
-    settle(first)
     first.wait_for_function("location.search.includes('head=3')")
     first.wait_for_function("location.search.includes('t=')")
+    settle(first)
+    expect(first.locator(".katex").first).to_contain_text("3")
     second = new_page(locale="zh-CN")
     second.goto(first.url)
     settle(second)
@@ -157,9 +147,7 @@ def test_a_click_explains_the_cell_and_the_terms_add_up(page: Page, server: str)
 def figure_row(page: Page, row: int) -> int:
     """A row of the first tile, in the laid-out grid: the tile's title takes some rows above it."""
     canvas = figure(page, "pattern").locator(".th-canvas")
-    shapes = page.wait_for_function(
-        "node => node._fullLayout?.shapes?.map((shape) => shape.y0)", arg=canvas.element_handle()
-    ).json_value()
+    shapes = canvas.evaluate("node => node._fullLayout.shapes.map((shape) => shape.y0)")
     return round(min(shapes) + 0.5) + row
 
 
@@ -210,11 +198,12 @@ def test_the_walk_goes_on_by_keyboard_and_back_takes_one_step(page: Page, server
     page.get_by_text("two-way", exact=True).click()
     page.wait_for_function("location.search.includes('mask=two_way')")
     page.keyboard.press("Escape")
+    expect(page.get_by_test_id("stPopoverBody")).to_be_hidden()
     settle(page)
     page.keyboard.press("Shift+ArrowRight")
     page.wait_for_url("**/projection?**")
     settle(page)
-    assert query_of(page)["mask"] == "two_way"
+    until(page, lambda: query_of(page).get("mask"), "two_way")
     page.go_back()
     page.wait_for_url("**/tokens?**")
     settle(page)
@@ -226,7 +215,7 @@ def test_the_language_switch_changes_everything(page: Page, server: str) -> None
     page.get_by_role("radio", name="中文").click()
     expect(page.locator(".stMain h1")).to_have_text(Words("zh").lesson("heads", "title"))
     settle(page)
-    assert page.evaluate("document.documentElement.lang") == "zh-CN"
+    expect(page.locator("html")).to_have_attribute("lang", "zh-CN")
     words = page.locator(".stMain").inner_text()
     left = re.findall(r"\b(?:the|and|head|of|weights|mask)\b", words.replace("d_head", ""))
     assert left == [] or set(left) <= {"head"}, left

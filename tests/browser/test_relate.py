@@ -14,17 +14,10 @@ from mha_core.vit import load_vit
 from mha_view.relate.drawing import unpack_drawing
 from mha_view.words import Words
 from tests.browser.axe import severe_findings
-from tests.browser.test_pages import OWN_SIZES, WAIT, figure, pick, query_of, settle, visit
+from tests.browser.test_pages import OWN_SIZES, figure, pick, query_of, settle, visit
+from tests.browser.waiting import until
 
 WORDS = Words("en")
-
-
-def settle_anyway(page: Page) -> None:
-    """Wait until the script has run, pictures or none."""
-    expect(page.locator(".stMain h1")).to_be_visible(timeout=WAIT)
-    expect(page.get_by_test_id("stApp")).to_have_attribute(
-        "data-test-script-state", "notRunning", timeout=WAIT
-    )
 
 
 @pytest.mark.parametrize("name", ["sizes", "grouped", "vit"])
@@ -41,14 +34,15 @@ def test_a_dropped_config_is_measured_and_a_bad_one_leaves_the_box(
     page: Page, server: str, tmp_path: Path
 ) -> None:
     page.goto(f"{server}/sizes?{OWN_SIZES}&model=file")
-    settle_anyway(page)
+    settle(page, pictures=False)
     chooser = page.locator('[data-testid="stFileUploader"] input')
     chooser.set_input_files(FOLDER / "llama2-7b-chat.json")
-    settle(page)
     box = page.locator("textarea")
     expect(box).to_have_value((FOLDER / "llama2-7b-chat.json").read_text("utf-8"))
     expect(page.locator(".stMain")).to_contain_text("6,738,415,616")
-    assert "c" in query_of(page), "a link restores it"
+    settle(page)
+    # A link restores it.
+    until(page, lambda: "c" in query_of(page), True)
     broken = tmp_path / "config.json"
     broken.write_bytes(b"\xc3\x28")
     chooser.set_input_files(broken)
@@ -58,17 +52,18 @@ def test_a_dropped_config_is_measured_and_a_bad_one_leaves_the_box(
 
 def test_pasting_typing_and_mending_a_config(page: Page, server: str) -> None:
     page.goto(f"{server}/sizes?{OWN_SIZES}&lang=zh&model=file")
-    settle_anyway(page)
+    settle(page, pictures=False)
     box = page.locator("textarea")
     box.fill('{"hidden_size": 30, "num_attention_heads": 4}')
     box.blur()
     error = page.locator('[data-testid="stAlert"]')
     expect(error).to_contain_text("num_hidden_layers")
+    settle(page, pictures=False)
     box.fill('{"hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 2, '
              '"model_type": "llama"}')  # fmt: skip
     box.blur()
-    settle(page)
     expect(page.locator(".stMain")).to_contain_text("[32, 32]")
+    settle(page)
     link = page.url
     page.goto("about:blank")
     page.goto(link)
@@ -104,13 +99,12 @@ def test_the_player_plays_to_the_end_and_shows_the_difference(page: Page, server
     last = int(moving.get_attribute("max") or "0")
     expect(reading).to_contain_text(f"S = {last + 1} ")
     filled = "(node) => node.data[0].z.map((row) => row.filter((v) => !isNaN(v)).length)[0]"
-    assert chart.locator(".th-canvas").evaluate(filled) == last + 1
+    # The words change at once, the picture with the next frame.
+    until(page, lambda: chart.locator(".th-canvas").evaluate(filled), last + 1)
     moving.focus()
     moving.press("Home")
     expect(reading).to_contain_text("S = 1 ")
-    # The words change at once, the picture with the next frame.
-    canvas = chart.locator(".th-canvas").element_handle()
-    page.wait_for_function(f"(node) => ({filled})(node) === 1", arg=canvas)
+    until(page, lambda: chart.locator(".th-canvas").evaluate(filled), 1)
     chart.locator(".th-play").click()
     expect(reading).to_contain_text(f"S = {last + 1} ")
     expect(reading).to_contain_text("Δ = ")
@@ -152,6 +146,14 @@ def test_a_drawn_digit_is_what_the_model_gets(page: Page, server: str) -> None:
     assert board.evaluate(dark) == pytest.approx(100 * more.sum(), rel=0.02)
 
 
+def extent(ink: str) -> tuple[list[int], list[int]]:
+    """The first and the last row, and column, that have ink; nothing where there is none."""
+    rows, columns = np.nonzero(unpack_drawing(ink))
+    ends = [sorted({int(places.min()), int(places.max())}) if places.size else []
+            for places in (rows, columns)]  # fmt: skip
+    return ends[0], ends[1]
+
+
 def test_the_board_can_be_drawn_on_and_cleared_by_keyboard(page: Page, server: str) -> None:
     page.goto(f"{server}/vit?{OWN_SIZES}&drawn=1")
     settle(page)
@@ -163,12 +165,9 @@ def test_the_board_can_be_drawn_on_and_cleared_by_keyboard(page: Page, server: s
         board.press("ArrowDown")
     board.press("Space")
     board.press("ArrowRight")
-    page.wait_for_function("location.search.includes('ink=')")
-    settle(page)
-    pixels = unpack_drawing(query_of(page)["ink"])
-    rows, columns = np.nonzero(pixels)
     # From the middle, six pixels down, with a pen of five.
-    assert (rows.min(), rows.max(), columns.min(), columns.max()) == (14, 24, 14, 18)
+    until(page, lambda: extent(query_of(page).get("ink", "")), ([14, 24], [14, 18]))
+    settle(page)
     board.focus()
     board.press("Delete")
     page.wait_for_function("!location.search.includes('ink=')")
