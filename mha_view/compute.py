@@ -1,7 +1,10 @@
 """From a scene to numbers: the sentence as tokens, the layer's sizes, the trace. Nothing is drawn.
 
 Tokens and sizes need no torch, so the frame is on screen before torch is loaded. Traces are kept
-in one cache for all readers, bounded by bytes; a trace is read-only, so sharing one is safe.
+in one cache for all readers, bounded by bytes; a trace is read-only, so sharing one is safe. What
+a model trained in a session computes is kept with that model, for that session alone.
+
+A scene may name a model that its session does not hold; the shipped one then stands in for it.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from numpy.typing import NDArray
 from mha_core.config import AttentionConfig
 from mha_core.masks import named_mask
 from mha_core.rope import Rope
+from mha_view import live
 from mha_view.scene import Scene
 
 if TYPE_CHECKING:
@@ -67,9 +71,26 @@ def read_text(text: str, with_bos: bool) -> Reading:
     return Reading(tokens[:MOST_TOKENS], max(0, len(tokens) - MOST_TOKENS))
 
 
+def is_trained(scene: Scene) -> bool:
+    """Whether the scene's weights have learned anything."""
+    return scene.weights in ("toy", "live")
+
+
+def resolve(scene: Scene) -> Scene:
+    """The scene as it can be walked: the shipped model where its own is not in this session."""
+    lacks = scene.weights == "live" and live.find(scene) is None
+    return scene.with_(weights="toy") if lacks else scene
+
+
+def model_of(scene: Scene) -> ToyModel:
+    """The trained model of a scene with trained weights."""
+    kept = live.find(scene)
+    return load_weights() if kept is None else kept.model
+
+
 def reading_of(scene: Scene) -> Reading:
-    """The scene's sentence; the trained model puts `<bos>` before it."""
-    return read_text(scene.text, scene.weights == "toy")
+    """The scene's sentence; a trained model puts `<bos>` before it."""
+    return read_text(scene.text, is_trained(scene))
 
 
 def config_of(scene: Scene) -> AttentionConfig:
@@ -78,10 +99,9 @@ def config_of(scene: Scene) -> AttentionConfig:
     The mask is not in them: `keep_of` gives it, whichever it is.
     """
     rope = Rope(base=float(scene.base), pairing=scene.pairing)
-    if scene.weights == "toy":
-        return AttentionConfig(
-            TOY_FEATURES, TOY_HEADS, rope=Rope() if scene.rope else None, causal=False
-        )
+    if is_trained(scene):
+        d_model, n_heads, _ = _trained_sizes(scene)
+        return AttentionConfig(d_model, n_heads, rope=Rope() if scene.rope else None, causal=False)
     if scene.weights == "article":
         return AttentionConfig(
             d_model=768, n_heads=12, rope=Rope() if scene.rope else None, causal=False
@@ -98,7 +118,15 @@ def config_of(scene: Scene) -> AttentionConfig:
 
 def n_layers_of(scene: Scene) -> int:
     """How many layers the scene's weights have."""
-    return TOY_LAYERS if scene.weights == "toy" else 1
+    return _trained_sizes(scene)[2] if is_trained(scene) else 1
+
+
+def _trained_sizes(scene: Scene) -> tuple[int, int, int]:
+    """Features, heads and layers of the scene's trained model."""
+    kept = live.find(scene)
+    if kept is None:
+        return TOY_FEATURES, TOY_HEADS, TOY_LAYERS
+    return kept.settings.d_model, kept.settings.n_heads, kept.settings.n_layers
 
 
 def keep_of(scene: Scene, n_tokens: int) -> NDArray[np.bool_]:
@@ -109,13 +137,18 @@ def keep_of(scene: Scene, n_tokens: int) -> NDArray[np.bool_]:
 
 
 def outside_training(scene: Scene) -> list[str]:
-    """In which ways the trained weights are used as they were not trained: words' keys."""
-    if scene.weights != "toy":
+    """In which ways the trained weights are used as they were not trained: words' keys.
+
+    A model trained in the session only ever saw repeats of nouns, so that is always said.
+    """
+    if not is_trained(scene):
         return []
+    is_live = live.find(scene) is not None
     ways = {
+        "live": is_live,
         "mask": scene.mask != "causal",
         "rope": not scene.rope,
-        "length": len(reading_of(scene)) > TRAINED_TOKENS,
+        "length": not is_live and len(reading_of(scene)) > TRAINED_TOKENS,
     }
     return [way for way, so in ways.items() if so]
 
@@ -137,7 +170,8 @@ class Walk:
 
     Attributes:
         layers: a trace a layer.
-        logits: [token, vocabulary], what the trained model expects next; None for random weights.
+        logits: [token, vocabulary], what the trained model expects next, −inf for words that did
+            not compete in its training; None for random weights.
     """
 
     layers: tuple[AttentionTrace, ...]
@@ -159,19 +193,29 @@ def walk_key(scene: Scene) -> tuple[object, ...]:
         scene.d_model, scene.n_heads, scene.n_kv_heads, scene.d_head, scene.base, scene.pairing,
     )  # fmt: skip
     own_mask = (scene.window, scene.prefix, scene.sinks)
+    kept = live.find(scene)
     return (
         scene.text, scene.weights, scene.mask, scene.rope, scene.shift,
-        scene.seed if scene.weights != "toy" else None,
+        None if kept is None else kept.name,
+        None if is_trained(scene) else scene.seed,
         own_sizes if scene.weights == "custom" else None,
         own_mask if scene.mask in ("window", "prefix", "sink_window") else None,
     )  # fmt: skip
 
 
+def walk_of(scene: Scene) -> Walk:
+    """The walk of a scene, from the cache where it was walked before."""
+    kept = live.find(scene)
+    if kept is None:
+        return _walk_shared(resolve(scene))
+    return cached(kept.walks, key=walk_key)(_walk_scene)(scene)
+
+
 @cached(
     LRUCache(maxsize=CACHE_BYTES, getsizeof=lambda walk: walk.n_bytes), key=walk_key, lock=_lock
 )
-def walk_of(scene: Scene) -> Walk:
-    """The walk of a scene, from the cache where it was walked before."""
+def _walk_shared(scene: Scene) -> Walk:
+    """The walk of a scene through weights that all sessions share."""
     return _walk_scene(scene)
 
 
@@ -192,7 +236,7 @@ class Differences:
 
 @cached(
     LRUCache(maxsize=128),
-    key=lambda scene: (walk_key(scene), scene.layer),
+    key=lambda scene: (walk_key(resolve(scene)), scene.layer),
     lock=threading.RLock(),
 )
 def differences_of(scene: Scene) -> Differences:
@@ -220,7 +264,7 @@ def _walk_scene(scene: Scene) -> Walk:
     reading = reading_of(scene)
     keep = keep_of(scene, len(reading))
     positions = np.arange(len(reading)) + scene.shift
-    if scene.weights == "toy":
+    if is_trained(scene):
         return _walk_toy(scene, reading, keep, positions)
     return Walk((_walk_random(scene, reading, keep, positions),), None)
 
@@ -228,18 +272,20 @@ def _walk_scene(scene: Scene) -> Walk:
 def _walk_toy(
     scene: Scene, reading: Reading, keep: NDArray[np.bool_], positions: NDArray[np.int64]
 ) -> Walk:
-    """Walk through the trained model. Other positions change no layer's output, only what RoPE
+    """Walk through a trained model. Other positions change no layer's output, only what RoPE
     makes of queries and keys, so each layer is walked again from its own stream."""
     from mha_core.tokenizer import Encoding
     from mha_core.whatif import walk_again
 
     own = reading.tokens[1:]
     text = scene.text[: own[-1].end] if own else ""
-    traced = load_weights().trace(Encoding(text, own), keep=keep, rope=scene.rope)
-    layers = traced.layers
+    traced = model_of(scene).trace(Encoding(text, own), keep=keep, rope=scene.rope)
+    layers, logits = traced.layers, traced.logits
+    if live.find(scene) is not None:
+        logits = live.among_known(logits)
     if scene.shift:
         layers = tuple(walk_again(layer, positions=positions) for layer in layers)
-    return Walk(layers, traced.logits)
+    return Walk(layers, logits)
 
 
 def _walk_random(

@@ -6,7 +6,7 @@ from typing import get_args
 
 import streamlit as st
 
-from mha_view import compute, state
+from mha_view import compute, live, state
 from mha_view.scene import LONGEST_TEXT, Axes, ColourScale, MaskName, Pairing, WeightsName
 from mha_view.texts import TEXTS
 from mha_view.words import LANGS, Words
@@ -55,13 +55,14 @@ def draw_settings(words: Words) -> None:
     with st.container(horizontal=True, key="settings_row", gap="small"):
         with st.popover(words("weights.button", name=words(f"weights.{now.weights}"))):
             _draw_weights(words)
-        if compute.n_layers_of(now) > 1:
-            with st.popover(words("layer.button", layer=now.layer)):
+        n_layers = compute.n_layers_of(now)
+        if n_layers > 1:
+            with st.popover(words("layer.button", layer=min(now.layer, n_layers - 1))):
                 st.radio(
                     words("layer.label"),
-                    range(compute.n_layers_of(now)),
+                    range(n_layers),
                     format_func=lambda layer: words("layer.option", layer=layer),
-                    **state.bind("layer"),
+                    **state.bind("layer", most=n_layers - 1),
                 )
         with st.popover(words("mask.button", name=words(f"mask.{now.mask}"))):
             _draw_mask(words)
@@ -94,7 +95,9 @@ def _draw_weights(words: Words) -> None:
         captions=[words(f"weights.{name}.caption") for name in get_args(WeightsName)],
         **state.bind("weights"),
     )
-    if state.scene().weights == "toy":
+    if state.scene().weights == "live":
+        st.caption(live.describe(live.settings_of(state.scene()), words))
+    if compute.is_trained(state.scene()):
         return
     if state.scene().weights == "custom":
         left, right = st.columns(2)
@@ -156,7 +159,7 @@ def draw_heads(words: Words, n_heads: int) -> None:
         required=True,
         label_visibility="collapsed",
         format_func=lambda head: words("head.chip", head=head),
-        **state.bind("head"),
+        **state.bind("head", most=n_heads - 1),
     )
 
 

@@ -118,4 +118,5 @@ def draw_predictions(page: Page) -> None:
             st.markdown(
                 words("predict.real", token=literal(labels[place + 1]), chance=f"{real:.3f}")
             )
-        st.caption(words("predict.caption"))
+        is_live = page.scene.weights == "live"
+        st.caption(words("predict.caption.live" if is_live else "predict.caption"))

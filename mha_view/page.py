@@ -182,7 +182,7 @@ def open_page(name: str) -> Page:
 
 def open_page_as(kind: type[AnyPage], name: str) -> AnyPage:
     """Open a page as a kind of page with more to it."""
-    now = state.scene()
+    now = compute.resolve(state.scene())
     words = Words(now.lang)
     controls.check_text(words)
     try:

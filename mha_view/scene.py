@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 from mha_view.texts import DEFAULT_TEXT, TEXTS
 
 Lang = Literal["en", "zh"]
-WeightsName = Literal["toy", "article", "custom"]
+WeightsName = Literal["toy", "live", "article", "custom"]
 MaskName = Literal["causal", "two_way", "window", "prefix", "sink_window"]
 Axes = Literal["article", "torch"]
 ColourScale = Literal["linear", "sqrt", "log"]
@@ -37,9 +37,12 @@ Against = Literal["head", "mask", "rope", "text", "weights", "checkpoint"]
 
 VERSION = "1"
 LONGEST_LINK = 2_000
-ROOM_FOR_TEXTS = LONGEST_LINK - 900
+ROOM_FOR_TEXTS = LONGEST_LINK - 1_000
 LONGEST_TEXT = 100_000
 MOST_OTHERS = 3
+# The models a visitor can train, and for how many steps at most.
+LIVE_WIDTHS, LIVE_HEADS, LIVE_LAYERS = (32, 48, 64, 96), (1, 2, 4, 8), (1, 2, 3)
+LIVE_STEPS = 300
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,8 @@ class Scene:
         pairing: which two numbers of a head make a pair (only for weights of the reader's own).
         d_model, n_heads, n_kv_heads, d_head, base, seed: the reader's own sizes; 0 KV heads is h,
             0 features a head is d / h.
+        live_d, live_h, live_layers, live_seed: sizes and seed of the model trained in the session.
+        live_steps: after how many steps of its training its weights were taken.
         axes: shapes in the article's order or in PyTorch's.
         scale: how weights from 0 to 1 become colours.
         projector: larger type, fewer controls.
@@ -118,6 +123,11 @@ class Scene:
     d_head: int = 0
     base: int = 10_000
     seed: int = 0
+    live_d: int = 64
+    live_h: int = 4
+    live_layers: int = 2
+    live_seed: int = 0
+    live_steps: int = LIVE_STEPS
     axes: Axes = "article"
     scale: ColourScale = "linear"
     projector: bool = False
@@ -191,6 +201,15 @@ def whole(name: str, least: int, most: int) -> Codec:
         if not least <= value <= most:
             raise ValueError(text)
         return value
+
+    return Codec(name, read, str)
+
+
+def number_of(name: str, choices: tuple[int, ...]) -> Codec:
+    """One of a few numbers."""
+
+    def read(text: str) -> int:
+        return choices[[str(choice) for choice in choices].index(text)]
 
     return Codec(name, read, str)
 
@@ -297,6 +316,11 @@ CODECS: dict[str, Codec] = {
     "d_head": whole("d_head", 0, 256),
     "base": whole("base", 1, 10_000_000),
     "seed": whole("seed", 0, 2**31 - 1),
+    "live_d": number_of("live_d", LIVE_WIDTHS),
+    "live_h": number_of("live_h", LIVE_HEADS),
+    "live_layers": number_of("live_n", LIVE_LAYERS),
+    "live_seed": whole("live_seed", 0, 2**31 - 1),
+    "live_steps": whole("live_steps", 0, LIVE_STEPS),
     "axes": one_of("axes", Axes),
     "scale": one_of("scale", ColourScale),
     "projector": yes_no("projector"),

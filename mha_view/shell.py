@@ -3,6 +3,7 @@
 import streamlit as st
 
 from mha_view import address, controls, frame, state
+from mha_view.explore import live_run
 from mha_view.menu import draw_menu, list_pages
 from mha_view.scene import write_link
 from mha_view.words import FOLDER, Words
@@ -23,6 +24,8 @@ for parameter in refused:
     st.warning(words("link.refused", parameter=parameter))
 controls.draw_sentence(words)
 controls.draw_settings(words)
+if state.scene().weights == "live":
+    live_run.draw_notice(words, state.scene(), follow=page.url_path != "training")
 address.write_address(state.note_written(), lang=words.lang, projector=state.scene().projector)
 body = st.container()
 frame.draw_neighbours(words, page.url_path or "overview")

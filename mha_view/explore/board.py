@@ -127,10 +127,11 @@ def open_board(name: str) -> Board:
 
 
 def as_toy(board: Board) -> Board:
-    """The same page about the trained model, where another one's weights are chosen."""
+    """The same page about the shipped model, where other weights are chosen."""
     if board.scene.weights == "toy":
         return board
-    st.info(board.words("board.toy_only"))
+    is_live = board.scene.weights == "live"
+    st.info(board.words("board.toy_only.live" if is_live else "board.toy_only"))
     scene = board.scene.with_(weights="toy")
     return replace(
         board, scene=scene, config=compute.config_of(scene), reading=compute.reading_of(scene)

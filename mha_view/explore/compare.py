@@ -13,7 +13,7 @@ from mha_core.errors import TwelveHeadsError
 from mha_core.measures import MEASURES, Seen
 from mha_core.regroup import divergences
 from mha_view import compute, state
-from mha_view.explore import checkpoints
+from mha_view.explore import checkpoints, live_run
 from mha_view.explore.board import Board
 from mha_view.figures import explore
 from mha_view.panel import literal
@@ -75,7 +75,7 @@ def make_side(scene: Scene, layer: int, head: int, title: str, step: int | None 
 def choices(scene: Scene) -> list[str]:
     """What the second reading can differ in: checkpoints only where there are some."""
     possible = list(get_args(Against))
-    if scene.weights != "toy" or not checkpoints.list_steps():
+    if compute.resolve(scene).weights != "toy" or not checkpoints.list_steps():
         possible.remove("checkpoint")
     return possible
 
@@ -133,7 +133,7 @@ def _bounded(field: str, most: int) -> dict[str, Any]:
 
 def make_sides(board: Board, against: str) -> tuple[Side, Side]:
     """Both readings; stops with a message where the second cannot be made."""
-    words, now = board.words, state.scene()
+    words, now = board.words, compute.resolve(state.scene())
     layer, head = board.layer, board.head
     here = board.title(board.place)
     if against == "head":
@@ -158,6 +158,9 @@ def make_sides(board: Board, against: str) -> tuple[Side, Side]:
     if not second.text.strip():
         st.info(words("sentence.empty"))
         st.stop()
+    if second.weights == "live" and state.scene().weights != "live":
+        live_run.draw_notice(words, second)
+    second = compute.resolve(second)
     try:
         return (
             make_side(now, layer, head, _name(now, against, words)),

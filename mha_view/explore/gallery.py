@@ -155,7 +155,8 @@ def draw_like(board: Board) -> None:
         st.caption(words("gallery.like.sample", n=count))
     else:
         apart = divergences(board.patterns)
-        st.caption(words("gallery.like.here"))
+        is_live = board.scene.weights == "live"
+        st.caption(words("gallery.like.live" if is_live else "gallery.like.here"))
     near = [int(place) for place in np.argsort(apart[board.place]) if place != board.place]
     with st.container(horizontal=True, key="gallery_like", gap="small"):
         for place in near[:MOST_LIKE]:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import uuid
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
 
-from mha_core.errors import TwelveHeadsError
-from mha_view import compute, state
-from mha_view.explore import checkpoints
+from mha_view import compute, live, state
+from mha_view.explore import checkpoints, live_run
 from mha_view.explore.board import Board
-from mha_view.explore.trainer import Run, Trainer
+from mha_view.explore.trainer import Run
 from mha_view.figures import explore
 from mha_view.figures.curves import curves
+from mha_view.menu import page_file
+from mha_view.scene import LIVE_HEADS, LIVE_LAYERS, LIVE_WIDTHS, write_link
 from mha_view.show import show
 from mha_view.theme import head_colour
 from mha_view.words import Words
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 # What the curves show, in this order, where it was measured.
 CURVES = ("sink", "previous", "induction", "pronoun", "pronoun_zh", "subject", "reflexive",
           "classifier_zh")  # fmt: skip
-WIDTHS = (32, 48, 64, 96)
-HEADS = (1, 2, 4, 8)
-# Seconds between two looks at the run, and the longest wait for a stopped one to end.
-TICK, STOP_SECONDS = 0.7, 1.0
 
 
 @lru_cache(maxsize=1)
@@ -92,79 +88,60 @@ def _draw_shipped_curves(board: Board, step: int) -> None:
     st.markdown(words("training.phases", order=told))
 
 
-@st.cache_resource(show_spinner=False, max_entries=1)
-def trainer() -> Trainer:
-    """This server's trainer."""
-    return Trainer()
-
-
-@st.cache_resource(
-    scope="session", show_spinner=False, max_entries=4,
-    on_release=lambda session: trainer().leave(session),
-)  # fmt: skip
-def session_name() -> str:
-    """This session's name in the line; when the session ends, its run ends."""
-    return uuid.uuid4().hex
-
-
 def draw_live(board: Board) -> None:
-    """Train a small model now: settings, start and stop, and what comes out."""
+    """Train a small model now: settings, start and stop, what comes out, and its use."""
     words = board.words
-    run: Run | None = st.session_state.get("live_run")
-    running = run is not None and not run.ended.is_set()
-    settings = _draw_settings(words, running)
-    start, stop, _ = st.columns([2, 2, 6])
-    start.button(words("live.start"), type="primary", disabled=running,
-                 on_click=_start, args=(settings,))  # fmt: skip
-    stop.button(words("live.stop"), disabled=not running, on_click=_stop)
+    run, running = live_run.current(), live_run.is_running()
+    _draw_settings(words, running)
+    begin, stop, _ = st.columns([2, 2, 6])
+    begin.button(words("live.start"), type="primary", disabled=running,
+                 on_click=live_run.start_anew)  # fmt: skip
+    stop.button(words("live.stop"), disabled=not running, on_click=live_run.stop)
     if run is not None:
-        follow = st.fragment(_follow, run_every=TICK if running else None)
+        follow = st.fragment(_follow, run_every=live_run.TICK if running else None)
         follow(words)
         if run.ended.is_set() and run.snapshots:
+            _draw_use(words)
             _draw_result(board, run)
 
 
-def _draw_settings(words: Words, running: bool) -> dict[str, Any]:
+def _draw_settings(words: Words, running: bool) -> None:
     """How large a model, from which seed."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="live_settings"):
-        return {
-            "d_model": st.selectbox(words("live.width"), WIDTHS, index=2, disabled=running,
-                                    width=110, key="live_width"),
-            "n_heads": st.selectbox(words("live.heads"), HEADS, index=2, disabled=running,
-                                    width=110, key="live_heads"),
-            "n_layers": st.selectbox(words("live.layers"), (1, 2, 3), index=1, disabled=running,
-                                     width=110, key="live_layers"),
-            "seed": st.number_input(words("size.seed"), 0, 2**31 - 1, disabled=running, width=150,
-                                    key="live_seed"),
-        }  # fmt: skip
+        for name, field, choices in (
+            ("width", "live_d", LIVE_WIDTHS),
+            ("heads", "live_h", LIVE_HEADS),
+            ("layers", "live_layers", LIVE_LAYERS),
+        ):
+            st.selectbox(words(f"live.{name}"), choices, disabled=running, width=110,
+                         **state.bind(field))  # fmt: skip
+        st.number_input(words("size.seed"), 0, 2**31 - 1, disabled=running, width=150,
+                        **state.bind("live_seed"))  # fmt: skip
 
 
-def _start(settings: dict[str, Any]) -> None:
-    """Join the line with these settings."""
-
-    def make() -> Any:
-        from mha_core.live import train_live
-
-        return train_live(**settings)
-
-    st.session_state["live_run"] = trainer().ask(session_name(), make)
-
-
-def _stop() -> None:
-    """Stop this session's run, keeping what has been learnt."""
-    trainer().leave(session_name())
-    st.session_state["live_run"].ended.wait(STOP_SECONDS)
+def _draw_use(words: Words) -> None:
+    """Make what was learnt the weights of every page, or say that it is."""
+    settings, scene = live_run.learnt(), state.scene()
+    if live.find(scene) is not None and live.settings_of(scene) == settings:
+        st.success(words("live.used"))
+        st.page_link(page_file("attention"), label=words("live.look"),
+                     query_params=write_link(scene))  # fmt: skip
+        return
+    st.button(words("live.use"), key="live_use", type="primary", on_click=live_run.use)
+    st.caption(words("live.use.caption"))
 
 
 def _follow(words: Words) -> None:
     """Where the run stands; drawn anew every moment while it goes on."""
-    run: Run = st.session_state["live_run"]
-    before = trainer().check(run)
+    run = live_run.current()
+    if run is None:
+        return
+    before = live_run.trainer().check(run)
     if before:
         st.info(words("live.waiting", n=before))
         return
     if run.failure is not None:
-        _tell_failure(run.failure, words)
+        live_run.tell_failure(run.failure, words)
         return
     if not run.snapshots:
         st.progress(0.0, words("live.starting"))
@@ -192,13 +169,6 @@ def _follow(words: Words) -> None:
     if over and st.session_state.get("live_told") != id(run):
         st.session_state["live_told"] = id(run)
         st.rerun()
-
-
-def _tell_failure(failure: Exception, words: Words) -> None:
-    """Why there was no training, in the reader's words."""
-    st.error(
-        words.error(failure) if isinstance(failure, TwelveHeadsError) else words("page.broken")
-    )
 
 
 def _draw_result(board: Board, run: Run) -> None:

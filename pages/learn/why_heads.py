@@ -3,7 +3,7 @@
 import streamlit as st
 
 from mha_core.whatif import as_one_head
-from mha_view import derivations, why_heads
+from mha_view import compute, derivations, why_heads
 from mha_view.figures.walk import head_patterns
 from mha_view.page import open_page
 from mha_view.show import show
@@ -12,7 +12,7 @@ page = open_page("why_heads")
 words, trace, config = page.words, page.trace, page.config
 page.draw_chips("pattern", "heads")
 one = as_one_head(trace)
-if page.scene.weights == "toy":
+if compute.is_trained(page.scene):
     st.caption(f"⚠ {words('outside.one_head')}")
 
 left, right = st.columns([2, 3])

@@ -14,7 +14,7 @@ import pytest
 from mha_core.measures import MEASURES, Seen
 from mha_core.tokenizer import load_tokenizer
 from mha_view import compute
-from mha_view.explore import bench, checkpoints, evidence, examples, training
+from mha_view.explore import bench, checkpoints, evidence, examples, live_run, training
 from mha_view.explore.grouping import group_tokens
 from mha_view.explore.passport import Line, passport
 from mha_view.explore.trainer import Run, Trainer
@@ -385,8 +385,8 @@ def test_earlier_snapshots_let_go_of_their_models() -> None:
 @pytest.mark.parametrize("lang", LANGS)
 def test_a_visitor_trains_a_model(lang: str) -> None:
     app = open_app("training", Scene(lang=lang, text=TEXTS["repeat"]))
-    app.selectbox(key="live_width").set_value(32).run()
-    app.selectbox(key="live_heads").set_value(2).run()
+    app.selectbox(key="live_d").set_value(32).run()
+    app.selectbox(key="live_h").set_value(2).run()
     words = Words(lang)
     [start] = [button for button in app.button if button.label == words("live.start")]
     start.click().run()
@@ -394,7 +394,7 @@ def test_a_visitor_trains_a_model(lang: str) -> None:
     for _ in range(600):
         if run.ended.wait(0.1):
             break
-        training.trainer().check(run)
+        live_run.trainer().check(run)
     assert run.failure is None
     assert run.snapshots[-1].step == run.snapshots[-1].steps
     app.run()

@@ -10,6 +10,10 @@ from hypothesis import strategies as st
 from mha_core.sizes import list_bundled
 from mha_view.scene import (
     CODECS,
+    LIVE_HEADS,
+    LIVE_LAYERS,
+    LIVE_STEPS,
+    LIVE_WIDTHS,
     LONGEST_LINK,
     Ablation,
     Against,
@@ -56,6 +60,11 @@ scenes = st.builds(
     d_head=st.integers(0, 256),
     base=st.integers(1, 10_000_000),
     seed=st.integers(0, 2**31 - 1),
+    live_d=st.sampled_from(LIVE_WIDTHS),
+    live_h=st.sampled_from(LIVE_HEADS),
+    live_layers=st.sampled_from(LIVE_LAYERS),
+    live_seed=st.integers(0, 2**31 - 1),
+    live_steps=st.integers(0, LIVE_STEPS),
     axes=st.sampled_from(get_args(Axes)),
     scale=st.sampled_from(get_args(ColourScale)),
     projector=st.booleans(),
@@ -141,7 +150,8 @@ def test_nonsense_in_a_link_gives_defaults_and_is_reported(link: dict[str, str])
     [("h", "0"), ("h", "65"), ("h", "4.5"), ("h", "٤"), ("mask", "MASK"), ("rope", "yes"),
      ("s", "no"), ("t", "%%%"), ("t", "eJw="), ("cell", "pattern.1.2"), ("cell", "<b>.1.2.3"),
      ("v", "99"), ("lang", "fr"), ("model", "gpt5"), ("with", "hand"), ("ink", "AAAA"),
-     ("part", "a.b"), ("S", "0")],
+     ("part", "a.b"), ("S", "0"), ("live_d", "4096"), ("live_h", "3"), ("live_n", "40"),
+     ("live_steps", "301")],
 )  # fmt: skip
 def test_each_bad_value_is_named(name: str, value: str) -> None:
     scene, refused = read_link({name: value})

@@ -1,0 +1,145 @@
+"""This session's training run: asked for, followed, stopped, and kept as the app's weights."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from mha_core.errors import TwelveHeadsError
+from mha_view import live, state
+from mha_view.explore.trainer import Run, Trainer
+from mha_view.live import LiveSettings
+from mha_view.scene import LIVE_STEPS, Scene
+from mha_view.words import Words
+
+if TYPE_CHECKING:
+    from mha_core.live import LiveSnapshot
+
+# Seconds between two looks at the run, and the longest wait for a stopped one to end.
+TICK, STOP_SECONDS = 0.7, 1.0
+
+
+@st.cache_resource(show_spinner=False, max_entries=1)
+def trainer() -> Trainer:
+    """This server's trainer."""
+    return Trainer()
+
+
+@st.cache_resource(
+    scope="session", show_spinner=False, max_entries=4,
+    on_release=lambda session: trainer().leave(session),
+)  # fmt: skip
+def session_name() -> str:
+    """This session's name in the line; when the session ends, its run ends."""
+    return uuid.uuid4().hex
+
+
+def current() -> Run | None:
+    """This session's run, going on or ended."""
+    run: Run | None = st.session_state.get("live_run")
+    return run
+
+
+def is_running() -> bool:
+    """Whether this session has a run that goes on or waits in line."""
+    run = current()
+    return run is not None and not run.ended.is_set()
+
+
+def learnt() -> LiveSettings | None:
+    """The settings of what the session's ended run has learnt; None where there is none."""
+    run = current()
+    if run is None or not run.ended.is_set() or not run.snapshots:
+        return None
+    asked: LiveSettings = st.session_state["live_asked"]
+    return replace(asked, steps=run.snapshots[-1].step)
+
+
+def start(settings: LiveSettings) -> None:
+    """Join the line with these settings; the run ends where its weights are wanted."""
+
+    def make() -> Iterator[LiveSnapshot]:
+        from mha_core.live import train_live
+
+        sizes = {name: value for name, value in asdict(settings).items() if name != "steps"}
+        for snapshot in train_live(**sizes, steps=LIVE_STEPS):
+            yield snapshot
+            if snapshot.step >= settings.steps:
+                return
+
+    st.session_state["live_asked"] = settings
+    st.session_state["live_run"] = trainer().ask(session_name(), make)
+
+
+def start_anew() -> None:
+    """Train the model that the form describes, to the end."""
+    state.change(live_steps=LIVE_STEPS)
+    start(live.settings_of(state.scene()))
+
+
+def stop() -> None:
+    """Stop this session's run, keeping what has been learnt."""
+    trainer().leave(session_name())
+    st.session_state["live_run"].ended.wait(STOP_SECONDS)
+
+
+def use() -> None:
+    """Keep what the ended run has learnt, and make it the weights of every page."""
+    settings, run = learnt(), current()
+    if settings is not None and run is not None:
+        live.keep(settings, run.snapshots[-1].model)
+        state.change(weights="live", **live.changes_for(settings))
+
+
+def tell_failure(failure: Exception, words: Words) -> None:
+    """Why there was no training, in the reader's words."""
+    st.error(
+        words.error(failure) if isinstance(failure, TwelveHeadsError) else words("page.broken")
+    )
+
+
+def draw_notice(words: Words, scene: Scene, *, follow: bool = True) -> None:
+    """Where a scene names a model this session does not hold: say so, with a button to train it.
+
+    The run's end brings the model in, as it is the one that was asked for.
+
+    Args:
+        words: the reader's words.
+        scene: names a live model as its weights.
+        follow: show how far the run is; the training page does that itself.
+    """
+    wanted = live.settings_of(scene)
+    run = current()
+    if live.find(scene) is None and run is not None and learnt() == wanted:
+        live.keep(wanted, run.snapshots[-1].model)
+    if live.find(scene) is not None:
+        return
+    with st.container(border=True, key="live_notice"):
+        st.warning(words("live.missing", model=live.describe(wanted, words)))
+        st.button(
+            words("live.train_same"), type="primary", key="live_train_same",
+            disabled=is_running(), on_click=start, args=(wanted,),
+        )  # fmt: skip
+        if run is not None and run.failure is not None:
+            tell_failure(run.failure, words)
+        elif follow and is_running():
+            st.fragment(_follow_briefly, run_every=TICK)(words)
+
+
+def _follow_briefly(words: Words) -> None:
+    """How far the session's run is; at its end the page is drawn anew."""
+    run = current()
+    if run is None or run.ended.is_set():
+        st.rerun()
+    before = trainer().check(run)
+    if before:
+        st.info(words("live.waiting", n=before))
+    elif not run.snapshots:
+        st.progress(0.0, words("live.starting"))
+    else:
+        last = run.snapshots[-1]
+        st.progress(last.step / last.steps, words("live.so_far", step=last.step, steps=last.steps))
