@@ -96,6 +96,8 @@ MESSAGES: dict[str, str] = {
         "A window cannot reach {reach} tokens to the {side}: expected 0 or more, or None for "
         "no limit. The query itself is not counted."
     ),
+    "window.left": "left",
+    "window.right": "right",
     "rope.odd": (
         "RoPE cannot turn {width} features: it turns them in pairs, so their number must be "
         "even and at least 2. Choose an even d_head or an even rotary width."
@@ -213,6 +215,38 @@ class TwelveHeadsError(ValueError):
         self.key = key
         self.values = values
         super().__init__(MESSAGES[key].format(**values))
+
+
+class Note:
+    """A remark beside a result, by key and values, like an error that did not stop anything.
+
+    A value that is words, not a name or a number, is a note itself, so that it is told in the
+    reader's language too.
+
+    Args:
+        key: which remark, a key of `MESSAGES`.
+        values: what it names, by placeholder.
+
+    >>> str(Note("sizes.note.no_cache", reason=Note("sizes.reason.heads")))
+    'kv_cache is null: the KV heads could not be read.'
+    """
+
+    def __init__(self, key: str, **values: object) -> None:
+        self.key = key
+        self.values = values
+        self.text = MESSAGES[key].format(**values)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"Note({self.key!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Note) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(self.text)
 
 
 class ShapeError(TwelveHeadsError):

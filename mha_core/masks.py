@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from mha_core.errors import ConfigError
+from mha_core.errors import ConfigError, Note
 
 if TYPE_CHECKING:  # torch is loaded by the function that makes tensors, not by this file
     import torch
@@ -120,4 +120,4 @@ def check_reach(left: int | None, right: int | None) -> None:
     """Refuse a window that reaches a negative number of tokens."""
     for side, reach in (("left", left), ("right", right)):
         if reach is not None and reach < 0:
-            raise ConfigError("window.negative", side=side, reach=reach)
+            raise ConfigError("window.negative", side=Note(f"window.{side}"), reach=reach)

@@ -136,7 +136,7 @@ SIZES_MESSAGES: dict[str, str] = {
         "{n_layers} layers share the parameters of {n_built}; parameters are counted once."
     ),
     "sizes.note.two_sides": (
-        "Encoder and decoder: the sizes at the top are the {side}'s. Cached for each token are "
+        "Encoder and decoder: the sizes at the top are the encoder's. Cached for each token are "
         "the decoder's self-attention layers; its cross-attention keeps {elements} numbers more "
         "for each source token."
     ),
@@ -170,11 +170,17 @@ SIZES_MESSAGES: dict[str, str] = {
         "is none whose closed form is written here: what the file does not state is null "
         "({names})."
     ),
-    "sizes.note.closed": "Totals in closed form for {model_type}: {formula}.",
+    "sizes.note.closed": (
+        "Totals in closed form for {model_type}: V·d + layers·(attention + 3·d·d_mlp + 2·d) + d, "
+        "+ V·d for an untied head."
+    ),
     "sizes.note.no_total": "total is null: {reason}.",
     "sizes.note.no_base": "base is null: {reason}.",
     "sizes.note.no_build": (
         "transformers could not build {part}, and what depends on it is null: {reason}"
+    ),
+    "sizes.note.no_config": (
+        "transformers could not build config, and what depends on it is null: {reason}"
     ),
     "sizes.note.contradiction": (
         "The file states {name} = {stated}, but transformers' {model_type} reads {built}: its "
@@ -201,4 +207,45 @@ SIZES_MESSAGES: dict[str, str] = {
         "use_mla is false: this is plain attention, which transformers' {model_type} does not "
         "build; shapes and totals are null."
     ),
+    # Words that the messages above name.
+    "sizes.json.kind.list": "list",
+    "sizes.json.kind.string": "string",
+    "sizes.json.kind.boolean": "boolean",
+    "sizes.json.kind.number": "number",
+    "sizes.json.kind.null": "null",
+    "sizes.source.built": "transformers {version}, meta device",
+    "sizes.source.closed": "closed form after {name}",
+    "sizes.list": "{listed}; {next}",
+    "sizes.word.kind": (
+        "{count} × (h {n_heads}, KV heads {n_kv_heads}, d_head {d_head}, window {window})"
+    ),
+    "sizes.word.no_window": "none",
+    "sizes.word.none": "(none)",
+    "sizes.word.it": "it",
+    "sizes.word.this_part": "this part",
+    "sizes.word.text_part": "the text part",
+    "sizes.word.as_queries": "as many as query heads",
+    "sizes.word.built": "the built model",
+    "sizes.word.closed": "its closed form",
+    "sizes.word.by_layer_type": "by layer type",
+    "sizes.reason.window_off": "use_sliding_window is false",
+    "sizes.reason.window_empty": "a window keeps at least one token",
+    "sizes.reason.no_sizes": "vocab_size or intermediate_size is missing",
+    "sizes.reason.tie_unstated": "tie_word_embeddings is not stated",
+    "sizes.reason.parts_only": "the whole is not known, only its parts",
+    "sizes.reason.part_headless": "a part has no head of its own",
+    "sizes.reason.part_unbuilt": (
+        "transformers builds this part neither alone nor inside the model"
+    ),
+    "sizes.reason.no_headless": "transformers has no headless class for it",
+    "sizes.reason.no_argument": "the model is causal, but its forward takes no cache",
+    "sizes.reason.compressed": (
+        "keys and values are compressed over several tokens in some layers"
+    ),
+    "sizes.reason.unread": "{path} could not be read",
+    "sizes.reason.unknown_kinds": "layer_types holds a kind not known here ({names})",
+    "sizes.reason.heads": "the KV heads could not be read",
+    "sizes.reason.tensors": "more than {most} tensors to build",
+    "sizes.reason.seconds": "more than {most} seconds to build",
+    "sizes.reason.raised": "{kind}: {text}",
 }

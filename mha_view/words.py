@@ -12,7 +12,7 @@ from pathlib import Path
 
 from babel.messages.pofile import read_po
 
-from mha_core.errors import TwelveHeadsError
+from mha_core.errors import Note, TwelveHeadsError
 
 FOLDER = Path(__file__).parent
 LANGS = ("en", "zh")
@@ -67,11 +67,15 @@ class Words:
             if key.startswith(start)
         }
 
-    def error(self, error: TwelveHeadsError) -> str:
-        """An error of the core in the reader's language."""
+    def error(self, error: TwelveHeadsError | Note) -> str:
+        """An error or a note of the core, and the notes it names, in the reader's language."""
         if self.lang == "en":
             return str(error)
-        return self(f"error.{error.key}", **error.values)
+        values = {
+            name: self.error(value) if isinstance(value, Note) else value
+            for name, value in error.values.items()
+        }
+        return self(f"error.{error.key}").format(**values)
 
     def lesson(self, name: str, part: str, /, **values: object) -> str:
         """A part of a lesson as Markdown, with its `[[placeholders]]` filled."""

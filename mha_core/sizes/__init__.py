@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mha_core.errors import Note
 from mha_core.sizes.bundled import Bundled, list_bundled, read_bundled
 from mha_core.sizes.by_hand import from_numbers
 from mha_core.sizes.cache import BYTES, CacheLayers, cache_bytes, cache_elements, elements_per_token
@@ -20,7 +21,6 @@ from mha_core.sizes.flops import (
     parameters_by_matrix,
     projection_shapes,
 )
-from mha_core.sizes.note import Note
 from mha_core.sizes.read import Json, decode_bytes, read_bytes, read_file, read_text
 from mha_core.sizes.report import Layer, Parameters, Sizes
 

@@ -15,9 +15,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mha_core.errors import DataError
+from mha_core.errors import DataError, Note
 from mha_core.sizes.check import NAMES, refuse_uneven, stated
-from mha_core.sizes.note import Note
 from mha_core.sizes.read import Json
 
 if TYPE_CHECKING:
@@ -70,7 +69,11 @@ class Built:
 
 
 class BudgetError(RuntimeError):
-    """Building took too long or made too many tensors."""
+    """Building took too long or made too many tensors; `note` says which."""
+
+    def __init__(self, note: Note) -> None:
+        self.note = note
+        super().__init__(str(note))
 
 
 def build(config: Json) -> Built | None:
@@ -142,20 +145,20 @@ def _read_config(config: Json) -> Built | None:
         refuse_uneven(config)
         made, reason = _configure(kind, config)
     if made is None:
-        notes.append(Note("sizes.note.no_build", part="config", reason=reason))
+        notes.append(Note("sizes.note.no_config", reason=reason))
         return Built(None, model_type, notes=notes, agrees=False)
     built = Built(made, model_type, notes=notes)
     _compare(config, built)
     return built
 
 
-def _configure(kind: Any, config: Json) -> tuple[Any, str]:
+def _configure(kind: Any, config: Json) -> tuple[Any, Note | None]:
     """Make the configuration object, or say why its class refuses the file."""
     try:
-        return kind.from_dict(config), ""
+        return kind.from_dict(config), None
     except Exception as error:
         # transformers' validators raise many kinds; each means that the file is not theirs.
-        return None, _first_line(error)
+        return None, _raised(error)
 
 
 def _without_nulls(config: Json, notes: list[Note]) -> Json:
@@ -168,7 +171,7 @@ def _without_nulls(config: Json, notes: list[Note]) -> Json:
             notes.append(
                 Note(
                     "sizes.note.null_kv",
-                    name=name, n_kv_heads=n_heads[1], source="as many as query heads",
+                    name=name, n_kv_heads=n_heads[1], source=Note("sizes.word.as_queries"),
                 )
             )  # fmt: skip
     for name in NAMES["d_head"]:
@@ -334,7 +337,7 @@ def _build_models(built: Built, config: Json) -> None:
         return
     built.base, reason = _attempt(base_class, built.config)
     if base_class is None:
-        reason = "transformers has no headless class for it"
+        reason = Note("sizes.reason.no_headless")
     if reason:
         built.notes.append(Note("sizes.note.no_base", reason=reason))
 
@@ -355,25 +358,26 @@ def _base_class(config: Any) -> Any:
     return found
 
 
-def _attempt(kind: Any, config: Any) -> tuple[nn.Module | None, str]:
+def _attempt(kind: Any, config: Any) -> tuple[nn.Module | None, Note | None]:
     """Build one class; a failure is a reason, never a traceback."""
     import torch
 
     if kind is None:
-        return None, ""
+        return None, None
     try:
         with budget(), torch.device("meta"):
-            return kind._from_config(config), ""
+            return kind._from_config(config), None
     except BudgetError as error:
-        return None, str(error)
+        return None, error.note
     except Exception as error:
         # Models raise anything for a config they do not like, or for a package that is not here.
-        return None, _first_line(error)
+        return None, _raised(error)
 
 
-def _first_line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text[:160]}"
+def _raised(error: BaseException) -> Note:
+    """What was raised, in the words of whoever raised it."""
+    text = " ".join(str(error).split())[:160]
+    return Note("sizes.reason.raised", kind=type(error).__name__, text=text)
 
 
 @contextmanager
@@ -398,9 +402,10 @@ def budget(seconds: float = MAX_SECONDS, tensors: int = MAX_TENSORS) -> Iterator
         if threading.get_ident() != owner:
             return
         count += 1
-        if count > tensors or time.monotonic() > deadline:
-            limit = f"{tensors} tensors" if count > tensors else f"{seconds:g} seconds"
-            raise BudgetError(f"more than {limit} to build")
+        if count > tensors:
+            raise BudgetError(Note("sizes.reason.tensors", most=tensors))
+        if time.monotonic() > deadline:
+            raise BudgetError(Note("sizes.reason.seconds", most=f"{seconds:g}"))
 
     with ExitStack() as stack:
         for register in (

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from mha_core.errors import DataError
-from mha_core.sizes.note import Note
+from mha_core.errors import DataError, Note
 from mha_core.sizes.read import Json
 
 # One idea, many names. The first name that a file states counts.

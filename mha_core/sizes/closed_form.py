@@ -11,11 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mha_core.errors import DataError
+from mha_core.errors import DataError, Note
 from mha_core.sizes.cache import CacheLayers
 from mha_core.sizes.check import NAMES, stated
 from mha_core.sizes.flops import projection_shapes
-from mha_core.sizes.note import Note
 from mha_core.sizes.read import Json
 from mha_core.sizes.report import Chain, Layer, Parameters, Sizes
 
@@ -118,7 +117,7 @@ def closed_form(config: Json, notes: list[Note], version: str | None) -> Sizes:
     if family is None:
         unknown = _unknown_names(sizes)
         key = "sizes.note.unknown" if version else "sizes.note.not_asked"
-        model_type = config.get("model_type") or "(none)"
+        model_type = config.get("model_type") or Note("sizes.word.none")
         notes.append(Note(key, model_type=model_type, version=version, names=unknown))
     else:
         sizes = _with_family(sizes, main, family, notes)
@@ -171,13 +170,14 @@ def _main_part(config: Json) -> Json:
     return config
 
 
-def _key_of(config: Json, main: Json) -> str:
+def _key_of(config: Json, main: Json) -> str | None:
+    """The path of keys to the main part."""
     for key, value in config.items():
         if value is main:
             return key
-        if isinstance(value, dict) and key in MAIN_NAMES:
-            return f"{key}.{_key_of(value, main)}"
-    return "the file"
+        if isinstance(value, dict) and key in MAIN_NAMES and (inner := _key_of(value, main)):
+            return f"{key}.{inner}"
+    return None
 
 
 def _number(config: Json, meaning: str) -> Any:
@@ -275,27 +275,19 @@ def _parameters(
     n_words, width = _number(config, "n_words"), _number(config, "d_mlp")
     d_model, n_layers, per_layer = sizes.d_model, sizes.n_layers, layer.n_parameters
     if n_words is None or width is None or d_model is None or n_layers is None or per_layer is None:
-        notes.append(
-            Note("sizes.note.no_total", reason="vocab_size or intermediate_size is missing")
-        )
+        notes.append(Note("sizes.note.no_total", reason=Note("sizes.reason.no_sizes")))
         return Parameters(attention_per_layer=per_layer, attention=_times(per_layer, n_layers))
     width = width // 2 if family.halved_mlp else width
     mlp = 3 * d_model * width + family.bias_mlp(config) * (2 * width + d_model)
     base = n_words * d_model + n_layers * (per_layer + mlp + 2 * d_model) + d_model
     total = _total(base, n_words * d_model, config, notes)
-    notes.append(
-        Note(
-            "sizes.note.closed",
-            model_type=config.get("model_type"),
-            formula="V·d + layers·(attention + 3·d·d_mlp + 2·d) + d, + V·d for an untied head",
-        )
-    )
+    notes.append(Note("sizes.note.closed", model_type=config.get("model_type")))
     return Parameters(
         attention_per_layer=per_layer,
         attention=_times(per_layer, n_layers),
         base=base,
         total=total,
-        source=f"closed form after {family.source}",
+        source=Note("sizes.source.closed", name=family.source),
     )
 
 
@@ -311,6 +303,6 @@ def _total(base: int, head: int, config: Json, notes: list[Note]) -> int | None:
         return None
     tied = config.get("tie_word_embeddings")
     if not isinstance(tied, bool):
-        notes.append(Note("sizes.note.no_total", reason="tie_word_embeddings is not stated"))
+        notes.append(Note("sizes.note.no_total", reason=Note("sizes.reason.tie_unstated")))
         return None
     return base if tied else base + head

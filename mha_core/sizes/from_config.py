@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from mha_core.errors import DataError
+from mha_core.errors import DataError, Note
 from mha_core.sizes.check import NAMES, check, refuse_uneven, stated
 from mha_core.sizes.closed_form import MAIN_NAMES, closed_form, is_config, require
-from mha_core.sizes.note import Note
 from mha_core.sizes.read import Json
 from mha_core.sizes.report import Sizes
 
@@ -70,7 +69,7 @@ def _with_parts(sizes: Sizes, config: Json, depth: int) -> Sizes:
     top = entries[main]
     notes = [*sizes.notes, *top.notes]
     parameters = replace(top.parameters, base=None, total=None, source=None)
-    notes.append(Note("sizes.note.no_total", reason="the whole is not known, only its parts"))
+    notes.append(Note("sizes.note.no_total", reason=Note("sizes.reason.parts_only")))
     return replace(
         top,
         model_type=sizes.model_type,
@@ -101,7 +100,7 @@ def _remarks(config: Json) -> list[Note]:
     for name in ("rope_scaling", "rope_parameters"):
         value = config.get(name)
         if isinstance(value, dict) and value:
-            kind = value.get("rope_type") or value.get("type") or "by layer type"
+            kind = value.get("rope_type") or value.get("type") or Note("sizes.word.by_layer_type")
             notes.append(Note("sizes.note.rope", name=name, kind=kind))
     if isinstance(config.get("quantization_config"), dict):
         notes.append(Note("sizes.note.quantized"))
@@ -111,6 +110,7 @@ def _remarks(config: Json) -> list[Note]:
 def _null_remarks(config: Json, sizes: Sizes) -> list[Note]:
     """What a null in the file was read as."""
     notes = []
+    source = Note("sizes.word.built" if sizes.parameters.base else "sizes.word.closed")
     for name in NAMES["d_head"]:
         if name in config and config[name] is None and sizes.first.d_head:
             notes.append(Note("sizes.note.null_head", name=name, d_head=sizes.first.d_head))
@@ -120,8 +120,7 @@ def _null_remarks(config: Json, sizes: Sizes) -> list[Note]:
             notes.append(
                 Note(
                     "sizes.note.null_kv",
-                    name=name, n_kv_heads=sizes.first.n_kv_heads,
-                    source="the built model" if sizes.parameters.base else "its closed form",
+                    name=name, n_kv_heads=sizes.first.n_kv_heads, source=source,
                 )
             )  # fmt: skip
     return notes

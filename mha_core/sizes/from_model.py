@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from mha_core.errors import Note
 from mha_core.sizes import build as builder
 from mha_core.sizes.build import Built, attribute, main_config, value_of
 from mha_core.sizes.check import NAMES, refuse_uneven, stated
 from mha_core.sizes.kept import cache_of
 from mha_core.sizes.modules import AttentionModule, find_attention
-from mha_core.sizes.note import Note
 from mha_core.sizes.read import Json
 from mha_core.sizes.report import Layer, Parameters, Sizes
 
@@ -66,11 +67,15 @@ def sizes_of_built(built: Built, config: Json) -> Sizes:
             top.parameters,
             base=count(built.base),
             total=count(built.full),
-            source=f"transformers {builder.known_version()}, meta device",
+            source=_built_by(),
         ),
         entries=dict(_entries(built.config, model, "")),
         notes=tuple(notes),
     )
+
+
+def _built_by() -> Note:
+    return Note("sizes.source.built", version=builder.known_version())
 
 
 def count_parameters(model: nn.Module | None) -> int | None:
@@ -120,7 +125,7 @@ def _name_of(config: Any, main: Any) -> str | None:
     """The path of keys from a configuration to its main part, None if it is the part itself."""
     if config is main:
         return None
-    return _path_to(config, main) or "the text part"
+    return _path_to(config, main) or ""
 
 
 def _path_to(config: Any, main: Any) -> str | None:
@@ -169,14 +174,13 @@ def _entries(config: Any, model: nn.Module | None, prefix: str) -> Any:
         described = _describe(part, root, main_name=None)
         notes = list(described.notes)
         if root is None:
-            reason = "transformers builds this part neither alone nor inside the model"
-            notes.append(Note("sizes.note.no_base", reason=reason))
+            notes.append(Note("sizes.note.no_base", reason=Note("sizes.reason.part_unbuilt")))
         parameters = replace(
             described.parameters,
             base=count_parameters(root),
-            source=f"transformers {builder.known_version()}, meta device",
+            source=_built_by(),
         )
-        notes.append(Note("sizes.note.no_total", reason="a part has no head of its own"))
+        notes.append(Note("sizes.note.no_total", reason=Note("sizes.reason.part_headless")))
         model_type = getattr(part, "model_type", None) or None
         yield (
             prefix + key,
@@ -188,15 +192,16 @@ def _entries(config: Any, model: nn.Module | None, prefix: str) -> Any:
 def _describe(config: Any, root: nn.Module | None, main_name: str | None) -> Sizes:
     """The sizes of one part: its configuration, and the attention modules of its model."""
     notes: list[Note] = []
-    if main_name:
-        notes.append(Note("sizes.note.main", name=main_name))
+    if main_name is not None:
+        name = main_name or Note("sizes.word.text_part")
+        notes.append(Note("sizes.note.main", name=name))
     modules = [] if root is None else find_attention(root)
     own = [module for module in modules if not module.cross]
     n_heads = value_of(config, "n_heads")
     layers = [read_layer(module, config, notes) for module in own]
-    model_type = attribute(config, "model_type") or "this part"
+    model_type = attribute(config, "model_type") or None
     if not own and root is not None:
-        notes.append(_why_none(root, model_type, n_heads))
+        notes.append(_why_none(root, model_type))
     first = layers[0] if layers else _from_config(config)
     stages = _stages(own, layers)
     d_model = _width(config, own, bool(stages), notes)
@@ -220,7 +225,7 @@ def _describe(config: Any, root: nn.Module | None, main_name: str | None) -> Siz
     ][: len(layers)]
     kinds = _grouped(layers)
     if len(kinds) > 1 and not stages:
-        notes.append(Note("sizes.note.kinds", kinds=_kinds_in_words(kinds)))
+        notes.append(Note("sizes.note.kinds", kinds=_listed(kinds)))
     per_layer = first.n_parameters
     return Sizes(
         model_type=model_type,
@@ -240,12 +245,13 @@ def _describe(config: Any, root: nn.Module | None, main_name: str | None) -> Siz
     )
 
 
-def _why_none(root: nn.Module, model_type: str, n_heads: object) -> Note:
+def _why_none(root: nn.Module, model_type: str | None) -> Note:
     for path, module in root.named_modules():
         name = type(module).__name__.lower()
         if path and "attention" in name and list(module.parameters()):
             return Note("sizes.note.unread", path=path)
-    return Note("sizes.note.no_attention", model_type=model_type)
+    named = model_type or Note("sizes.word.this_part")
+    return Note("sizes.note.no_attention", model_type=named)
 
 
 def _repeats(config: Any) -> bool:
@@ -350,7 +356,7 @@ def _read_fused(module: AttentionModule, config: Any, notes: list[Note]) -> Laye
             Note(
                 "sizes.note.fused",
                 shape=[*fused.chain[0]],
-                name=module.path.rpartition(".")[2] or "it",
+                name=module.path.rpartition(".")[2] or Note("sizes.word.it"),
             )
         )
     else:
@@ -401,12 +407,17 @@ def _grouped(layers: list[Layer]) -> list[Layer]:
     return [replace(alike[0], count=len(alike)) for alike in found.values()]
 
 
-def _kinds_in_words(kinds: list[Layer]) -> str:
-    return "; ".join(
-        f"{kind.count} × (h {kind.n_heads}, KV heads {kind.n_kv_heads}, d_head {kind.d_head}, "
-        f"window {kind.window or 'none'})"
+def _listed(kinds: list[Layer]) -> Note:
+    """The kinds one after another."""
+    told = (
+        Note(
+            "sizes.word.kind",
+            count=kind.count, n_heads=kind.n_heads, n_kv_heads=kind.n_kv_heads,
+            d_head=kind.d_head, window=kind.window or Note("sizes.word.no_window"),
+        )
         for kind in kinds
-    )
+    )  # fmt: skip
+    return functools.reduce(lambda listed, kind: Note("sizes.list", listed=listed, next=kind), told)
 
 
 def _stages(own: list[AttentionModule], layers: list[Layer]) -> list[dict[str, object]]:

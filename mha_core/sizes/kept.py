@@ -7,10 +7,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mha_core.errors import Note
 from mha_core.sizes.build import attribute, value_of
 from mha_core.sizes.cache import CacheLayers
 from mha_core.sizes.modules import AttentionModule, unread_attention
-from mha_core.sizes.note import Note
 from mha_core.sizes.report import Layer
 
 if TYPE_CHECKING:
@@ -78,18 +78,17 @@ def cache_of(
         notes.append(Note("sizes.note.two_way"))
         return nothing
     if not has_cache:
-        reason = "the model is causal, but its forward takes no cache"
-        notes.append(Note("sizes.note.no_cache", reason=reason))
+        notes.append(Note("sizes.note.no_cache", reason=Note("sizes.reason.no_argument")))
         return nothing
     if attribute(config, "compress_ratios") is not None or any(
         m.kind == "shared" for m, _ in cached
     ):
-        reason = "keys and values are compressed over several tokens in some layers"
-        notes.append(Note("sizes.note.no_cache", reason=reason))
+        notes.append(Note("sizes.note.no_cache", reason=Note("sizes.reason.compressed")))
         return nothing
     missed = unread_attention(root, modules) if _fewer(config, cached, two_sided) else None
     if missed:
-        notes.append(Note("sizes.note.no_cache", reason=f"{missed} could not be read"))
+        reason = Note("sizes.reason.unread", path=missed)
+        notes.append(Note("sizes.note.no_cache", reason=reason))
         return nothing
     return _cache_of_decoder(config, modules, cached, two_sided, causal, notes)
 
@@ -110,12 +109,12 @@ def _cache_of_decoder(
 ) -> Kept:
     windows = [_window(config, module.layer, notes) for module, _ in cached]
     if any(window == "unknown" for window in windows):
-        reason = f"layer_types holds a kind not known here ({_unknown_kinds(config)})"
+        reason = Note("sizes.reason.unknown_kinds", names=_unknown_kinds(config))
         notes.append(Note("sizes.note.no_cache", reason=reason))
         return Kept(None, [], causal)
     elements = [_elements(module, layer) for module, layer in cached]
     if None in elements:
-        notes.append(Note("sizes.note.no_cache", reason="the KV heads could not be read"))
+        notes.append(Note("sizes.note.no_cache", reason=Note("sizes.reason.heads")))
         return Kept(None, [], causal)
     shared = _shared_layers(config)
     keeps = [module.layer not in shared for module, _ in cached]
@@ -155,7 +154,7 @@ def _note_cache(
         first = cached[0][1]
         rows = (first.n_kv_heads or 0) * ((first.d_head or 0) + (first.d_value or 0))
         n_cross = sum(module.cross for module in modules)
-        notes.append(Note("sizes.note.two_sides", side="encoder", elements=rows * n_cross))
+        notes.append(Note("sizes.note.two_sides", elements=rows * n_cross))
     elif _fewer(config, cached, two_sided):
         others = n_layers - len(cached)
         crossing = sum(module.cross for module in modules)
@@ -222,9 +221,9 @@ def _stated_window(config: Any, notes: list[Note]) -> int | None:
         if not isinstance(value, int) or isinstance(value, bool):
             continue
         if attribute(config, "use_sliding_window") is False:
-            reason = "use_sliding_window is false"
+            reason = Note("sizes.reason.window_off")
         elif value <= 0:
-            reason = "a window keeps at least one token"
+            reason = Note("sizes.reason.window_empty")
         else:
             return value
         notes.append(Note("sizes.note.no_window", name=name, value=value, reason=reason))

@@ -7,8 +7,7 @@ import json
 import math
 from pathlib import Path
 
-from mha_core.errors import DataError
-from mha_core.sizes.note import Note
+from mha_core.errors import DataError, Note
 
 # A config.json is a few kB; the largest real one we know, with a block per layer, is 37 kB.
 MAX_BYTES = 2**21
@@ -98,7 +97,7 @@ def read_text(text: str, notes: list[Note] | None = None) -> tuple[Json, list[No
         raise DataError("sizes.json.deep") from error
     if not isinstance(value, dict):
         kind = KINDS.get(type(value), "null")
-        raise DataError("sizes.json.object", kind=kind)
+        raise DataError("sizes.json.object", kind=Note(f"sizes.json.kind.{kind}"))
     if not value:
         raise DataError("sizes.keys.none")
     return value, notes

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mha_core.errors import Note
 from mha_core.sizes.cache import CacheLayers, bytes_of, cache_bytes, elements_per_token
 from mha_core.sizes.flops import Shape, crossover, flops_by_step, parameters_by_matrix
-from mha_core.sizes.note import Note
 
 # A matrix [out, in], or a chain of two where it is factored, or null where it cannot be known.
 Chain = tuple[Shape, ...]
@@ -68,7 +68,11 @@ class Parameters:
     attention: int | None = None
     base: int | None = None
     total: int | None = None
-    source: str | None = None
+    source: Note | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """Plain values."""
+        return vars(self) | {"source": self.source and str(self.source)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +161,7 @@ class Sizes:
             "bias": {name: self.first.bias.get(name) for name in "qkvo"},
             "layers": [layer.as_json() for layer in self.layers],
             **({"stages": list(self.stages)} if self.stages else {}),
-            "parameters": vars(self.parameters).copy(),
+            "parameters": self.parameters.as_json(),
             "kv_cache": self._cache_as_json(n_tokens, dtype),
             "flops": self._flops_as_json(n_tokens),
             **({"entries": self._entries_as_json(n_tokens, dtype)} if self.entries else {}),

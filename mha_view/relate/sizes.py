@@ -174,8 +174,9 @@ def _draw_table(subject: Subject, words: Words) -> None:
     """The table, and it as a file."""
     rows = rows_of(subject, words)
     st.html(_as_html(rows))
-    if subject.sizes.parameters.source:
-        st.caption(words("sizes.counted", source=subject.sizes.parameters.source))
+    source = subject.sizes.parameters.source
+    if source:
+        st.caption(words("sizes.counted", source=words.error(source)))
     now = state.scene()
     report = subject.whole.as_json(now.cost_tokens, now.float_type)
     with st.container(horizontal=True, gap="small"):
@@ -324,7 +325,7 @@ def draw_notes(subject: Subject, words: Words) -> None:
         st.markdown(f"##### {words('sizes.notes')}")
         st.html(
             "<ul>"
-            + "".join(f"<li>{html.escape(subjects.tell(words, note))}</li>" for note in notes)
+            + "".join(f"<li>{html.escape(words.error(note))}</li>" for note in notes)
             + "</ul>"
         )
 

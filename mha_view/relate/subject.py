@@ -155,8 +155,3 @@ def dropped_notes(text: str) -> list[Note]:
     """What was odd about the bytes this text was read from."""
     dropped = st.session_state.get("sizes_dropped")
     return dropped[1] if isinstance(dropped, tuple) and dropped[0] == text else []
-
-
-def tell(words: Words, note: Note) -> str:
-    """A note in the reader's language."""
-    return str(note) if words.lang == "en" else words(f"error.{note.key}", **note.values)

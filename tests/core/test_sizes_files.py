@@ -11,7 +11,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mha_core.errors import DataError
+from mha_core.errors import DataError, Note
 from mha_core.sizes import build, measure, read_bytes, read_text
 from mha_core.sizes.__main__ import main
 
@@ -161,10 +161,11 @@ def test_building_is_bounded(limit: dict[str, Any]) -> None:
 
 
 def test_too_large_to_build_leaves_totals_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "_attempt", lambda kind, config: (None, "more than 1 s to build"))
+    too_slow = Note("sizes.reason.seconds", most=1)
+    monkeypatch.setattr(build, "_attempt", lambda kind, config: (None, too_slow))
     found = measure(GOOD)
     assert (found.d_model, found.n_heads, found.parameters.total) == (64, 8, None)
-    assert any("base is null: more than 1 s to build" in str(note) for note in found.notes)
+    assert any("base is null: more than 1 seconds to build" in str(note) for note in found.notes)
 
 
 def mutations() -> st.SearchStrategy[dict[str, Any]]:
