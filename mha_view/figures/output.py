@@ -71,7 +71,7 @@ def contributions_at(contributions: Array, out: Array, token: int, words: Words)
     return Picture(
         "contributions",
         figure,
-        words("alt.tiles", titles=", ".join(names), shape=f"1 × {d_model}",
+        words("alt.tiles", titles=words("list.and").join(names), shape=f"1 × {d_model}",
               low=f"{rows.min():.3f}", high=f"{rows.max():.3f}"),
         height=110 + 26 * len(rows),
         arrays={"contributions": rows},

@@ -63,9 +63,11 @@ def sharing(n_heads: int, n_kv_heads: int, chosen: int, words: Words) -> Picture
             "margin": {"l": 4, "r": 4, "t": 4, "b": 4},
         },
     }
-    readers = "; ".join(
+    readers = words("list.next").join(
         words(
-            "alt.reads", kv_head=kv, heads=", ".join(map(str, range(kv * group, (kv + 1) * group)))
+            "alt.reads",
+            kv_head=kv,
+            heads=words("list.and").join(map(str, range(kv * group, (kv + 1) * group))),
         )
         for kv in range(n_kv_heads)
     )
@@ -108,7 +110,7 @@ def patterns(
 def moved_bars(moved: Array, words: Words) -> Picture:
     """How far each head's pattern moved."""
     labels = [str(head) for head in range(len(moved))]
-    listed = "; ".join(f"{head} {value:.2f}" for head, value in enumerate(moved))
+    listed = words("list.next").join(f"{head} {value:.2f}" for head, value in enumerate(moved))
     return bars(
         "moved", moved[None], labels, colours=[head_colour(head) for head in range(len(moved))],
         title=words("axis.moved"), bounds=(0, 1), height=230,
@@ -137,7 +139,9 @@ def cache_bars(
         alt=words(
             "alt.listed",
             what=words("axis.cache", unit="KiB"),
-            listed="; ".join(f"{names[kv]} {binary(value)}" for kv, value in n_bytes.items()),
+            listed=words("list.next").join(
+                f"{names[kv]} {binary(value)}" for kv, value in n_bytes.items()
+            ),
         ),
     )
     picture.figure["data"][0] |= {

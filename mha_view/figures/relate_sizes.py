@@ -86,7 +86,9 @@ def layer_to_scale(sizes: Sizes, words: Words) -> Picture:
             "margin": {"l": 8, "r": 8, "t": 52, "b": 4},
         },
     }  # fmt: skip
-    listed = "; ".join(f"{symbol} {rows} × {columns}" for _, symbol, (rows, columns), _ in drawn)
+    listed = words("list.next").join(
+        f"{symbol} {rows} × {columns}" for _, symbol, (rows, columns), _ in drawn
+    )
     return Picture(
         "layer",
         figure,
@@ -176,7 +178,7 @@ def parameter_bars(sizes: Sizes, words: Words) -> Picture:
             alt=words(
                 "alt.listed",
                 what=words("axis.parameters"),
-                listed="; ".join(
+                listed=words("list.next").join(
                     f"{symbol} {number:,}"
                     for symbol, number in zip(symbols, counts.values(), strict=True)
                 ),
@@ -189,7 +191,7 @@ def parameter_bars(sizes: Sizes, words: Words) -> Picture:
 def step_bars(flops: Mapping[str, int], n_tokens: int, words: Words) -> Picture:
     """FLOPs of one layer's steps."""
     labels = [words(f"flops.{name}") for name in flops]
-    listed = "; ".join(
+    listed = words("list.next").join(
         f"{label} {decimal(number)}" for label, number in zip(labels, flops.values(), strict=True)
     )
     return _counted(
@@ -330,7 +332,7 @@ def cache_curves(
         _line(tokens, line / 1024**power, title, head_colour(place)) | {"hovertemplate": hover}
         for place, (title, line) in enumerate(kept.items())
     ]
-    told = "; ".join(
+    told = words("list.next").join(
         f"{title} {binary(cache_bytes(layers, n_tokens, float_type))}"
         for title, layers in caches.items()
     )

@@ -123,7 +123,7 @@ def every_head(patterns: Array, patch: int, words: Words, scale: ColourScale) ->
         across=len(squares), title_colours=[head_colour(head) for head in range(len(squares))],
     )  # fmt: skip
     figure["data"][0]["meta"]["tile"] |= {"largest": 34, "narrow": 2}
-    strongest = "; ".join(
+    strongest = words("list.next").join(
         f"{head}: {int(row.argmax())}" for head, row in enumerate(patterns[:, patch])
     )
     return Picture(
@@ -152,7 +152,7 @@ def answer(trace: VitTrace, words: Words) -> Picture:
     """How probable each digit is to the model; the most probable is strong."""
     share = trace.probabilities
     colours = [ink("output" if digit == trace.digit else "residual") for digit in range(len(share))]
-    listed = "; ".join(f"{digit} {value:.2f}" for digit, value in enumerate(share))
+    listed = words("list.next").join(f"{digit} {value:.2f}" for digit, value in enumerate(share))
     return bars(
         "answer", share[None], [str(digit) for digit in range(len(share))], colours=colours,
         title=words("axis.probability"), bounds=(0, 1), height=200,
@@ -176,7 +176,7 @@ def two_masks(
     picture = gallery(
         "two_masks", shown, everything, titles, labels, words,
         colours=[ink("pattern")] * len(shown), scale=scale, across=2,
-        alt=words("alt.compare", titles="; ".join(titles)), largest=24,
+        alt=words("alt.compare", titles=words("list.next").join(titles)), largest=24,
     )  # fmt: skip
     picture.figure["data"][0]["meta"]["tile"]["narrow"] = 1
     return replace(picture, pickable=False)

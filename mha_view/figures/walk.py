@@ -226,7 +226,7 @@ def tensor_tiles(
     finite = stacked[np.isfinite(stacked)]
     alt = words(
         "alt.tiles",
-        titles=", ".join(titles),
+        titles=words("list.and").join(titles),
         shape=f"{high} × {wide}",
         low=f"{finite.min():.3f}",
         high=f"{finite.max():.3f}",

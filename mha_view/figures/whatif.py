@@ -71,6 +71,6 @@ def _patterns(
         across=len(titles) if len(titles) <= 3 else 3,
     )
     return Picture(
-        name, figure, words("alt.compare", titles="; ".join(full)), height=None,
+        name, figure, words("alt.compare", titles=words("list.next").join(full)), height=None,
         arrays={name: patterns}, block=(block, block), pickable=False,
     )  # fmt: skip
