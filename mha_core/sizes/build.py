@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mha_core.errors import DataError, Note
-from mha_core.sizes.check import NAMES, refuse_uneven, stated
+from mha_core.sizes.check import MAIN_NAMES, NAMES, refuse_uneven, stated
 from mha_core.sizes.read import Json
 
 if TYPE_CHECKING:
@@ -280,7 +280,7 @@ def _compare(config: Json, built: Built) -> None:
 
 def main_config(config: Any) -> Any:
     """The part of a configuration that the top of a report describes: text, else itself."""
-    for name in ("thinker_config", "text_config", "language_config", "llm_config"):
+    for name in MAIN_NAMES:
         part = getattr(config, name, None)
         if hasattr(part, "to_dict"):
             return main_config(part)

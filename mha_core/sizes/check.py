@@ -28,6 +28,8 @@ NAMES: dict[str, tuple[str, ...]] = {
     "d_mlp": ("intermediate_size", "n_inner", "d_ff", "ffn_dim", "ffn_hidden_size", "d_inner"),
     "n_words": ("vocab_size", "padded_vocab_size"),
 }  # fmt: skip
+# Where a composite file keeps its language model.
+MAIN_NAMES = ("thinker_config", "text_config", "language_config", "llm_config")
 # Far above any model that exists, far below what would hurt to build on the meta device.
 LIMITS = {
     "d_model": 2**20, "n_heads": 2**16, "n_kv_heads": 2**16, "d_head": 2**20, "n_layers": 2_000,
@@ -175,6 +177,18 @@ def stated(config: Json, meaning: str) -> tuple[str, object] | None:
         if config.get(name) is not None:
             return name, config[name]
     return None
+
+
+def refuse_missing(config: Json) -> None:
+    """Refuse an object that states no width, no heads or no depth.
+
+    Raises:
+        DataError: one is missing; the text names the keys it may have.
+    """
+    for meaning in ("d_model", "n_heads", "n_layers"):
+        if stated(config, meaning) is None:
+            names = NAMES[meaning]
+            raise DataError("sizes.keys.missing", name=names[0], names=", ".join(names))
 
 
 def refuse_uneven(config: Json) -> None:

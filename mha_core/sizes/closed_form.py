@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mha_core.errors import DataError, Note
+from mha_core.errors import Note
 from mha_core.sizes.cache import CacheLayers
-from mha_core.sizes.check import NAMES, stated
+from mha_core.sizes.check import MAIN_NAMES, refuse_missing, stated
 from mha_core.sizes.flops import projection_shapes
 from mha_core.sizes.read import Json
 from mha_core.sizes.report import Chain, Layer, Parameters, Sizes
@@ -132,12 +132,8 @@ def _text(value: object) -> str | None:
 
 def require(main: Json, config: Json) -> None:
     """Refuse an object that states no width, no heads or no depth, as none of a model does."""
-    if _stages_or_parts(config):
-        return
-    for meaning in ("d_model", "n_heads", "n_layers"):
-        if stated(main, meaning) is None:
-            names = NAMES[meaning]
-            raise DataError("sizes.keys.missing", name=names[0], names=", ".join(names))
+    if not _stages_or_parts(config):
+        refuse_missing(main)
 
 
 def _stages_or_parts(config: Json) -> bool:
@@ -154,9 +150,6 @@ def is_config(value: object) -> bool:
         return False
     found = [stated(value, name) is not None for name in ("d_model", "n_heads", "n_layers")]
     return sum(found) >= 2 or ("model_type" in value and any(found))
-
-
-MAIN_NAMES = ("thinker_config", "text_config", "language_config", "llm_config")
 
 
 def _main_part(config: Json) -> Json:

@@ -6,8 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 from mha_core.errors import DataError, Note
-from mha_core.sizes.check import NAMES, check, refuse_uneven, stated
-from mha_core.sizes.closed_form import MAIN_NAMES, closed_form, is_config, require
+from mha_core.sizes.check import (
+    MAIN_NAMES,
+    NAMES,
+    check,
+    refuse_missing,
+    refuse_uneven,
+    stated,
+)
+from mha_core.sizes.closed_form import closed_form, is_config, require
 from mha_core.sizes.read import Json
 from mha_core.sizes.report import Sizes
 
@@ -30,12 +37,8 @@ def measure_config(config: Json, *, totals: bool, notes: list[Note]) -> Sizes:
 def _require_some(config: Json) -> None:
     """An object without a model type and without a size is no config at all."""
     parts = any(is_config(value) for value in config.values())
-    states = [stated(config, name) is not None for name in ("d_model", "n_heads", "n_layers")]
     if not config.get("model_type") and not config.get("architectures") and not parts:
-        for meaning, is_stated in zip(("d_model", "n_heads", "n_layers"), states, strict=True):
-            if not is_stated:
-                names = NAMES[meaning]
-                raise DataError("sizes.keys.missing", name=names[0], names=", ".join(names))
+        refuse_missing(config)
 
 
 def _with_transformers(config: Json, notes: list[Note], depth: int = 0) -> Sizes:

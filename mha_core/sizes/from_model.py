@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mha_core.errors import Note
 from mha_core.sizes import build as builder
 from mha_core.sizes.build import Built, attribute, main_config, value_of
-from mha_core.sizes.check import NAMES, refuse_uneven, stated
+from mha_core.sizes.check import MAIN_NAMES, NAMES, refuse_uneven, stated
 from mha_core.sizes.kept import cache_of
 from mha_core.sizes.modules import AttentionModule, find_attention
 from mha_core.sizes.read import Json
@@ -98,7 +98,7 @@ def _raw_of(config: Json) -> Json:
     """The object of the file that states the main part's sizes."""
     if stated(config, "n_heads"):
         return config
-    for name in ("text_config", "language_config", "llm_config", "thinker_config"):
+    for name in MAIN_NAMES:
         part = config.get(name)
         if isinstance(part, dict):
             return _raw_of(part)

@@ -8,7 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mha_view.figures import heat
-from mha_view.figures.walk import MOST_MATRIX_ROWS, MOST_TILE_CELLS, pooled_labels
+from mha_view.figures.walk import (
+    MOST_MATRIX_ROWS,
+    MOST_TILE_CELLS,
+    pattern_tiles,
+    pooled_labels,
+)
 from mha_view.scene import ColourScale
 from mha_view.show import Picture
 from mha_view.theme import head_colour
@@ -46,23 +51,12 @@ def gallery(
         alt: the picture in words.
         largest: the most pixels a cell may take.
     """
+    figure, block = pattern_tiles(
+        name, patterns, keep, labels, words,
+        titles=titles, scale=scale, hover="hover.board", colours=colours, across=across,
+    )  # fmt: skip
+    figure["data"][0]["meta"]["tile"] |= {"largest": largest, "narrow": min(3, len(patterns))}
     shown = np.where(keep, patterns, np.nan)
-    values, block, _ = heat.pool(shown, MOST_TILE_CELLS, MOST_TILE_CELLS)
-    pooled = pooled_labels(labels, block)
-    figure = heat.tiles(
-        name,
-        values,
-        titles=titles,
-        rows=pooled,
-        columns=pooled,
-        row_title=words("axis.query"),
-        column_title=words("axis.key"),
-        colour=heat.share_axis(scale, words("axis.weight")),
-        hover=words("hover.board"),
-        title_colours=colours,
-        across=across,
-    )
-    figure["data"][0]["meta"]["tile"] |= {"largest": largest, "narrow": min(3, len(values))}
     return Picture(name, figure, alt, height=None, arrays={name: shown}, block=(block, block))
 
 

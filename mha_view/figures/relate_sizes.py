@@ -105,12 +105,6 @@ def _n_bands(sizes: Sizes, name: str) -> int:
     return (first.n_heads if name in ("w_q", "w_o") else first.n_kv_heads) or 0
 
 
-def _counted(picture: Picture) -> Picture:
-    """The same bars with 100G instead of 100B for a thousand millions."""
-    picture.figure["layout"]["yaxis"]["tickformat"] = "~s"
-    return picture
-
-
 def _rectangle(left: float, rows: int, columns: int, colour: str, name: str) -> Figure:
     """A matrix as a filled rectangle hanging from the line y = 0."""
     return {
@@ -168,43 +162,43 @@ def parameter_bars(sizes: Sizes, words: Words) -> Picture:
     """Learned numbers of each matrix of the first layer."""
     counts = {name: number for name, number in sizes.matrix_parameters().items() if number}
     symbols = [matrix_symbol(name, 0, 1) for name in counts]
-    return _counted(
-        bars(
-            "parameters",
-            np.array([list(counts.values())], dtype=float),
-            symbols,
-            colours=[ink(ROLE_OF_STEP[name]) for name in counts],
-            title=words("axis.parameters"),
-            alt=words(
-                "alt.listed",
-                what=words("axis.parameters"),
-                listed=words("list.next").join(
-                    f"{symbol} {number:,}"
-                    for symbol, number in zip(symbols, counts.values(), strict=True)
-                ),
-            ),
-            height=250,
-        )
-    )
+    title = words("axis.parameters")
+    return _bars_by_step(
+        "parameters", counts, symbols, [f"{number:,}" for number in counts.values()], words,
+        title=title, what=title, height=250,
+    )  # fmt: skip
 
 
 def step_bars(flops: Mapping[str, int], n_tokens: int, words: Words) -> Picture:
     """FLOPs of one layer's steps."""
     labels = [words(f"flops.{name}") for name in flops]
-    listed = words("list.next").join(
-        f"{label} {decimal(number)}" for label, number in zip(labels, flops.values(), strict=True)
-    )
-    return _counted(
-        bars(
-            "flops",
-            np.array([list(flops.values())], dtype=float),
-            labels,
-            colours=[ink(ROLE_OF_STEP[name]) for name in flops],
-            title=words("axis.flops"),
-            alt=words("alt.listed", what=words("flops.at", n=f"{n_tokens:,}"), listed=listed),
-            height=270,
-        )
-    )
+    return _bars_by_step(
+        "flops", flops, labels, [decimal(number) for number in flops.values()], words,
+        title=words("axis.flops"), what=words("flops.at", n=f"{n_tokens:,}"), height=270,
+    )  # fmt: skip
+
+
+def _bars_by_step(
+    name: str,
+    numbers: Mapping[str, int],
+    labels: Sequence[str],
+    told: Sequence[str],
+    words: Words,
+    *,
+    title: str,
+    what: str,
+    height: int,
+) -> Picture:
+    """A bar a step in its role's colour; in words, each label with its number as `told`."""
+    listed = (f"{label} {number}" for label, number in zip(labels, told, strict=True))
+    picture = bars(
+        name, np.array([list(numbers.values())], dtype=float), labels,
+        colours=[ink(ROLE_OF_STEP[step]) for step in numbers], title=title, height=height,
+        alt=words("alt.listed", what=what, listed=words("list.next").join(listed)),
+    )  # fmt: skip
+    # 100G instead of 100B for a hundred thousand millions.
+    picture.figure["layout"]["yaxis"]["tickformat"] = "~s"
+    return picture
 
 
 def cost_curves(sizes: Sizes, n_tokens: int, words: Words) -> Picture:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mha_core.trace import AttentionTrace, Step
 from mha_view.figures import heat
 from mha_view.scene import ColourScale
-from mha_view.show import Picture
+from mha_view.show import Figure, Picture
 from mha_view.theme import head_colour
 from mha_view.words import Words
 
@@ -125,6 +125,42 @@ def _height(n_rows: int) -> int:
     return int(min(620, max(220, 90 + ROW_HEIGHT * n_rows)))
 
 
+def pattern_tiles(
+    name: str,
+    patterns: Array,
+    keep: NDArray[np.bool_],
+    labels: Sequence[str],
+    words: Words,
+    *,
+    titles: Sequence[str],
+    scale: ColourScale = "linear",
+    hover: str = "hover.pattern",
+    colours: Sequence[str] | None = None,
+    across: int | None = None,
+) -> tuple[Figure, int]:
+    """Patterns [tile, query, key] as tiles on one scale from 0 to 1, and the block of a cell.
+
+    Args:
+        keep: who may look at whom, [query, key]; or one a tile.
+        hover: key of the text for a cell.
+        name, titles, colours, across: as in `heat.tiles`.
+    """
+    # Tile by tile: a long text's patterns are large, and pooling makes copies.
+    pooled = [
+        heat.pool(np.where(may_look, each, np.nan), MOST_TILE_CELLS, MOST_TILE_CELLS)
+        for may_look, each in zip(np.broadcast_to(keep, patterns.shape), patterns, strict=True)
+    ]
+    block = pooled[0][1]
+    places = pooled_labels(labels, block)
+    figure = heat.tiles(
+        name, np.stack([values for values, *_ in pooled]),
+        titles=titles, title_colours=colours, across=across, rows=places, columns=places,
+        row_title=words("axis.query"), column_title=words("axis.key"),
+        colour=heat.share_axis(scale, words("axis.weight")), hover=words(hover),
+    )  # fmt: skip
+    return figure, block
+
+
 def head_patterns(
     trace: AttentionTrace,
     labels: Sequence[str],
@@ -135,28 +171,13 @@ def head_patterns(
     name: str = "pattern",
 ) -> Picture:
     """Every head's attention matrix, queries in rows, on one scale from 0 to 1."""
-    step = trace["pattern"]
-    pattern = step.value
-    # Head by head: a long text's patterns are large, and pooling makes copies.
-    pooled_heads = [
-        heat.pool(np.where(trace.keep, each, np.nan), MOST_TILE_CELLS, MOST_TILE_CELLS)
-        for each in pattern
-    ]
-    values, block = np.stack([each[0] for each in pooled_heads]), pooled_heads[0][1]
-    pooled = pooled_labels(labels, block)
-    n_heads = len(values)
-    figure = heat.tiles(
-        name,
-        values,
-        titles=titles or [words("head.chip", head=head) for head in range(n_heads)],
-        rows=pooled,
-        columns=pooled,
-        row_title=words("axis.query"),
-        column_title=words("axis.key"),
-        colour=heat.share_axis(scale, words("axis.weight")),
-        hover=words("hover.pattern"),
-        title_colours=[head_colour(head) for head in range(n_heads)],
-    )
+    pattern = trace["pattern"].value
+    heads = range(len(pattern))
+    titles = titles or [words("head.chip", head=head) for head in heads]
+    figure, block = pattern_tiles(
+        name, pattern, trace.keep, labels, words,
+        titles=titles, scale=scale, colours=[head_colour(head) for head in heads],
+    )  # fmt: skip
     return Picture(
         name,
         figure,

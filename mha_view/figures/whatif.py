@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from mha_core.trace import AttentionTrace
 from mha_core.whatif import entropy, look_again
 from mha_view import compute
-from mha_view.figures import heat
-from mha_view.figures.walk import MOST_TILE_CELLS, pooled_labels
+from mha_view.figures.walk import pattern_tiles
 from mha_view.scene import MaskName, Scene
 from mha_view.show import Picture
 from mha_view.words import Words
@@ -52,23 +51,12 @@ def _patterns(
 ) -> Picture:
     """Patterns side by side, each with the mean entropy of its rows."""
     entropies = entropy(patterns).mean(axis=-1)
-    shown, block, _ = heat.pool(np.where(keep, patterns, np.nan), MOST_TILE_CELLS, MOST_TILE_CELLS)
-    pooled = pooled_labels(labels, block)
     full = [
         words("title.entropy", title=title, entropy=f"{value:.2f}")
         for title, value in zip(titles, entropies, strict=True)
     ]
-    figure = heat.tiles(
-        name,
-        shown,
-        titles=full,
-        rows=pooled,
-        columns=pooled,
-        row_title=words("axis.query"),
-        column_title=words("axis.key"),
-        colour=heat.share_axis("linear", words("axis.weight")),
-        hover=words("hover.pattern"),
-        across=len(titles) if len(titles) <= 3 else 3,
+    figure, block = pattern_tiles(
+        name, patterns, keep, labels, words, titles=full, across=min(3, len(full))
     )
     return Picture(
         name, figure, words("alt.compare", titles=words("list.next").join(full)), height=None,
