@@ -173,11 +173,15 @@ def duplicate_detection(ids: Sequence[int]) -> Bools:
 def induction_detection(ids: Sequence[int]) -> Bools:
     """TransformerLens's induction edges: the token after every earlier occurrence.
 
-    The duplicate edges shifted one key to the right; edges to the query itself are left out.
+    The duplicate edges shifted one key to the right; after a token said twice in a row that key
+    is the query itself.
+
+    >>> induction_detection([7, 7, 8]).astype(int).tolist()
+    [[0, 0, 0], [0, 1, 0], [0, 0, 0]]
     """
     shifted = np.roll(duplicate_detection(ids), 1, axis=1)
     shifted[:, 0] = False
-    return np.asarray(np.tril(shifted, k=-1))
+    return shifted
 
 
 def share_on(pattern: Floats, marked: ArrayLike) -> Floats:

@@ -88,9 +88,12 @@ def test_detection_agrees_with_transformer_lens_on_a_repeat(seed: int) -> None:
 @given(st.lists(st.integers(1, 4), min_size=2, max_size=9))
 def test_edges_are_the_measures_cells(ids: list[int]) -> None:
     assert (metrics.duplicate_detection(ids) == measures.duplicate_cells(np.array(ids))).all()
-    apart = [token for place, token in enumerate(ids) if place == 0 or token != ids[place - 1]]
-    cells = measures.induction_cells(np.array(apart))
-    assert (metrics.induction_detection(apart) == cells).all()
+    assert (metrics.induction_detection(ids) == measures.induction_cells(np.array(ids))).all()
+
+
+def test_after_a_word_that_repeats_at_once_the_induction_edge_is_the_query_itself() -> None:
+    edges = metrics.induction_detection([5, 9, 9, 4, 9])
+    assert [(int(q), int(k)) for q, k in np.argwhere(edges)] == [(2, 2), (4, 2), (4, 3)]
 
 
 def test_relations_by_hand() -> None:
