@@ -8,7 +8,7 @@ from collections.abc import Callable
 from playwright.sync_api import Page
 
 # Long enough for a slow machine with two cores; a test that passes never waits for it.
-WAIT = 60_000  # milliseconds
+WAIT = 120_000  # milliseconds
 
 # What keeps a page from being at rest, in words. At rest, the server has said all, every component
 # has drawn what it was given last, and the browser has neither a frame nor a task left, such as
