@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import linear
 
+from mha_core.attention import attention, fused_attention
 from mha_core.errors import ConfigError
 from mha_core.model import EditHeads, Head, ModelSteps, ToyModel
-from mha_core.probe import Pair, choose
-from mha_core.walk import NORM_EPS
+from mha_core.probe import Pair, pad_ids, prefer_right
+from mha_core.walk import NORM_EPS, rms_norm
 
 Mode = Literal["zero", "mean"]
 Floats = NDArray[np.float64]
@@ -62,7 +63,7 @@ class LogitParts:
 
 
 @torch.no_grad()
-def logit_parts(model: ToyModel, steps: ModelSteps) -> LogitParts:
+def logit_parts(model: ToyModel, steps: ModelSteps, *, query: int | None = None) -> LogitParts:
     """Take the logits of one sentence apart, the final norm's scale frozen at its value there.
 
     Only direct effects: a head that works through later layers shows nothing here.
@@ -70,20 +71,22 @@ def logit_parts(model: ToyModel, steps: ModelSteps) -> LogitParts:
     Args:
         model: the model `steps` came from.
         steps: of a single sentence, without a batch axis.
+        query: only at this place, which leaves one query; at all of them if None.
     """
-    last = steps.streams[-1]
+    at = slice(None) if query is None else slice(query, query + 1)
+    last = steps.streams[-1][at]
     scale = (last.pow(2).mean(-1, keepdim=True) + NORM_EPS["rms"]).rsqrt()
 
     def direct(vectors: Tensor) -> Tensor:
         return linear(vectors * scale * model.norm, model.unembedding)
 
     heads = torch.stack([
-        direct(head_contributions(done.heads, layer.w_o))
+        direct(head_contributions(done.heads[:, at], layer.w_o))
         for layer, done in zip(model.each_layer(), steps.layers, strict=True)
     ])  # fmt: skip
     nothing = torch.zeros_like(last)
-    mlps = torch.stack([direct(nothing if added is None else added) for added in steps.mlps])
-    return LogitParts(direct(steps.streams[0]), heads, mlps)
+    mlps = torch.stack([direct(nothing if added is None else added[at]) for added in steps.mlps])
+    return LogitParts(direct(steps.streams[0][at]), heads, mlps)
 
 
 @torch.no_grad()
@@ -167,12 +170,49 @@ def damage_matrix(
 
     Returns:
         [task, layer, head]: accuracy with all heads minus accuracy without this one.
+
+    Raises:
+        ConfigError: "mean" without means.
     """
-    damage = np.zeros((len(tasks), model.n_layers, model.n_heads))
-    for number, pairs in enumerate(tasks.values()):
-        whole = choose(model, pairs).mean()
-        for layer in range(model.n_layers):
-            for head in range(model.n_heads):
-                edit = ablate(model, [(layer, head)], mode=mode, means=means)
-                damage[number, layer, head] = whole - choose(model, pairs, edit_heads=edit).mean()
-    return damage
+    if mode == "mean" and means is None:
+        raise ConfigError("ablation.means")
+    fill = means if mode == "mean" else None
+    return np.stack([_damage(model, pairs, fill) for pairs in tasks.values()])
+
+
+@torch.no_grad()
+def _damage(model: ToyModel, pairs: Sequence[Pair], means: Tensor | None) -> Floats:
+    """[layer, head] for one task. What lies below a head is computed once: without the head, its
+    part is taken off its layer's output, and only what follows is computed again."""
+    stream = model.embedding[pad_ids([pair.ids for pair in pairs])]
+    broken = np.zeros((model.n_layers, model.n_heads))
+    for index, layer in enumerate(model.each_layer()):
+        steps = attention(rms_norm(stream, layer.norm), layer.weights, model.config)
+        after = stream + steps.out
+        columns = layer.w_o.chunk(model.n_heads, dim=1)
+        for head in range(model.n_heads):
+            change = -steps.heads[:, head]
+            if means is not None:
+                change = change + means[index, head].to(change)
+            changed = after + linear(change, columns[head])
+            broken[index, head] = _right_from(model, changed, index, pairs)
+        stream = after + layer.mlp(after) if layer.d_mlp else after
+    whole = prefer_right(_logits_at(model, stream, pairs), pairs).mean()
+    return np.asarray(whole - broken)
+
+
+def _right_from(model: ToyModel, stream: Tensor, index: int, pairs: Sequence[Pair]) -> float:
+    """The accuracy from the stream [pair, token, feature] after the attention of a layer on."""
+    for number, layer in enumerate(model.each_layer()):
+        if number > index:
+            x = rms_norm(stream, layer.norm)
+            stream = stream + fused_attention(x, layer.weights, model.config)
+        if number >= index and layer.d_mlp:
+            stream = stream + layer.mlp(stream)
+    return float(prefer_right(_logits_at(model, stream, pairs), pairs).mean())
+
+
+def _logits_at(model: ToyModel, stream: Tensor, pairs: Sequence[Pair]) -> Tensor:
+    """The logits [pair, vocabulary] at each pair's query, from the last stream."""
+    here = stream[torch.arange(len(pairs)), [pair.query for pair in pairs]]
+    return linear(rms_norm(here, model.norm), model.unembedding)

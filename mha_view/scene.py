@@ -87,6 +87,7 @@ class Scene:
         off: (layer, head) pairs that the experiment switches off.
         ablation: what a head switched off gives: its mean output, or zeros.
         after: the token after which the experiment asks what comes next, -1 for the last word.
+        token: the next token whose logit is taken apart, by number; -1 for the most probable.
         step: the training step looked at; the first shipped checkpoint at or after.
         against: what the second reading of the comparison differs in.
         other_text, other_layer, other_head, other_mask, other_weights: the second reading's.
@@ -139,6 +140,7 @@ class Scene:
     off: tuple[tuple[int, int], ...] = ()
     ablation: Ablation = "mean"
     after: int = -1
+    token: int = -1
     step: int = 10_000_000
     against: Against = "head"
     other_text: str = TEXTS["queen"]
@@ -332,6 +334,7 @@ CODECS: dict[str, Codec] = {
     "off": Codec("off", read_heads, write_heads),
     "ablation": one_of("ablation", Ablation),
     "after": whole("after", -1, 100_000),
+    "token": whole("next", -1, 100_000),
     "step": whole("step", 0, 10_000_000),
     "against": one_of("against", Against),
     "other_layer": whole("layer2", 0, 99),

@@ -1,13 +1,15 @@
 """What the trained heads were measured to do: computed by the core once, then kept for everyone.
 
-The numbers are those of `python -m mha_core.evaluate --json`.
+The numbers are those of `python -m mha_core.evaluate --json`. They are measured in a thread of
+their own, so a page may wait for them, or go on without them and ask again.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -18,28 +20,63 @@ if TYPE_CHECKING:
 
 Report = dict[str, Any]
 Progress = Callable[[str, float], None]
-_lock = threading.Lock()
-_kept: dict[str, Report] = {}
 
 
-def is_measured() -> bool:
-    """Whether the report of the shipped weights is there already."""
-    return compute.load_weights().metadata["sha256"] in _kept
+@dataclass(eq=False)
+class Measuring:
+    """The one measurement of the shipped weights, going on or done.
 
-
-def measure(on_progress: Progress | None = None) -> Report:
-    """Everything the core measures about the shipped weights.
-
-    Args:
-        on_progress: called before each part with the part's name and the share done.
+    Attributes:
+        part: what is being measured.
+        share: how much is done, from 0 to 1.
+        ended: set when there is a report or a failure.
+        report: what was measured, None before the end.
+        failure: what went wrong, or None.
     """
-    model = compute.load_weights()
-    key = model.metadata["sha256"]
-    with _lock:  # a second reader waits for the first one's numbers
-        if key not in _kept:
-            _kept.clear()
-            _kept[key] = _measure_parts(on_progress or (lambda part, share: None))
-        return _kept[key]
+
+    part: str = "roles"
+    share: float = 0.0
+    ended: threading.Event = field(default_factory=threading.Event)
+    report: Report | None = None
+    failure: Exception | None = None
+
+    def run(self) -> None:
+        """Measure everything."""
+        try:
+            self.report = _measure_parts(self._tell)
+        except Exception as failure:  # raised again where the report is asked for
+            log.error("the trained heads could not be measured", exc_info=failure)
+            self.failure = failure
+        finally:
+            self.ended.set()
+
+    def _tell(self, part: str, share: float) -> None:
+        """Note how far it is."""
+        self.part, self.share = part, share
+
+
+log = logging.getLogger("twelve_heads")
+_lock = threading.Lock()
+_measuring: Measuring | None = None
+
+
+def begin() -> Measuring:
+    """The measurement of the shipped weights, started if nobody has; anew after a failure."""
+    global _measuring
+    with _lock:
+        if _measuring is None or _measuring.failure is not None:
+            _measuring = Measuring()
+            threading.Thread(target=_measuring.run, name="measuring", daemon=True).start()
+        return _measuring
+
+
+def measure() -> Report:
+    """Everything the core measures about the shipped weights; waits until it is there."""
+    measuring = begin()
+    measuring.ended.wait()
+    if measuring.report is None:
+        raise measuring.failure or RuntimeError("nothing was measured")
+    return measuring.report
 
 
 def _measure_parts(on_progress: Progress, count: int | None = None) -> Report:
@@ -50,19 +87,22 @@ def _measure_parts(on_progress: Progress, count: int | None = None) -> Report:
     on_progress("roles", 0.0)
     roles = evaluate.measure_roles(model, count)
     report: Report = {"roles": {name: asdict(role) for name, role in roles.items()}}
-    on_progress("tasks", 0.35)
+    on_progress("tasks", 0.54)
     report["tasks"] = {
         task: asdict(found) for task, found in evaluate.measure_tasks(model, count).items()
     }
-    repeats = evaluate.measure_repeats(model, evaluate.SCORE_SEED, count)
-    report["copying"] = {"any": repeats.copying, "nouns": repeats.copying_nouns}
-    on_progress("knockout", 0.45)
+    every = [entry.id for entry in model.tokenizer.entries if entry.kind == "word"]
+    report["copying"] = {
+        name: evaluate.copying_accuracy(model, words, evaluate.SCORE_SEED, count)
+        for name, words in (("any", every), ("nouns", evaluate.noun_ids()))
+    }
+    on_progress("knockout", 0.62)
     report["knockout"] = evaluate.measure_knockout(model, count)
     report["everyday"] = evaluate.measure_everyday(model, roles)
     report["passed"] = evaluate.judge(report)
-    on_progress("heads", 0.65)
+    on_progress("heads", 0.85)
     report["heads"] = evaluate.measure_heads(model, count)
-    on_progress("damage", 0.7)
+    on_progress("damage", 0.89)
     report["damage"] = evaluate.measure_damage(model, min(count, 100))
     on_progress("damage", 1.0)
     return report

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 from typing import get_args
 
@@ -13,6 +14,7 @@ from mha_core.measures import MEASURES, entropy
 from mha_core.regroup import divergences
 from mha_view import controls, state
 from mha_view.explore.board import Board
+from mha_view.explore.labels import Labels, draw_links, draw_pending, find_labels, short_label
 from mha_view.explore.passport import Line, passport
 from mha_view.explore.sample import sample_divergences
 from mha_view.figures import explore
@@ -44,17 +46,28 @@ def draw_controls(board: Board) -> None:
         st.warning(words("gallery.hidden", n=len(board.grouping.hidden), share=f"{hidden:.0%}"))
 
 
+def tile_titles(board: Board, order: Sequence[int], labels: Labels) -> list[str]:
+    """Each tile's name, its score where the tiles are sorted by one, its role where it has one.
+
+    Beside a score there is room for one role, not for how many more.
+    """
+    sort = board.scene.sort
+    scores = np.full(len(order), np.nan) if sort == "place" else board.scores(sort)
+    titles = []
+    for place in order:
+        has_score = bool(np.isfinite(scores[place]))
+        score = f"{scores[place]:.2f}" if has_score else ""
+        label = short_label(labels, divmod(place, board.n_heads), board.words, count=not has_score)
+        told = f"{score} {label}".strip()
+        titles.append(f"{board.short(place)} · {told}" if told else board.short(place))
+    return titles
+
+
 def draw_tiles(board: Board) -> None:
     """All heads in the reader's order; a picked tile becomes the chosen head."""
-    words, sort = board.words, board.scene.sort
-    order = board.order()
-    titles = [board.short(place) for place in order]
-    if sort != "place":
-        scores = board.scores(sort)
-        titles = [
-            title if np.isnan(scores[place]) else f"{title} · {scores[place]:.2f}"
-            for title, place in zip(titles, order, strict=True)
-        ]
+    words, order = board.words, board.order()
+    labels = find_labels(board)
+    titles = tile_titles(board, order, labels or {})
     picture = explore.gallery(
         "gallery",
         board.grouping.apply(board.patterns[order]),
@@ -71,12 +84,15 @@ def draw_tiles(board: Board) -> None:
         alt=words("alt.gallery", n=len(order), first=titles[0], last=titles[-1]),
     )
     show(picture, words, None, partial(board.pick, heads=order))
+    if labels is None:
+        draw_pending(words)
 
 
 def draw_chosen(board: Board) -> None:
     """The chosen head, as a heatmap or as lines between tokens."""
     words, scene = board.words, board.scene
     st.markdown(f"##### {words('gallery.chosen', title=board.title(board.place))}")
+    draw_links(board, find_labels(board) or {})
     st.segmented_control(
         words("gallery.view"),
         get_args(View),

@@ -22,6 +22,7 @@ from mha_view.words import Words
 if TYPE_CHECKING:
     from mha_view.components.plot import Cell
 
+GLANCE = 0.3  # seconds between two looks at a measurement that goes on
 # The core's names for what a passport lists, by the measure that explains them.
 PASSPORT = {
     "entropy": "entropy", "entropy_share": "entropy_share", "effective_keys": "effective_keys",
@@ -32,16 +33,13 @@ PASSPORT = {
 
 def load_report(words: Words) -> Report:
     """The measured numbers, with progress while they are measured for the first time."""
-    if evidence.is_measured():
-        return evidence.measure()
-    bar = st.progress(0.0, words("measuring.roles"))
-
-    def tell(part: str, share: float) -> None:
-        bar.progress(share, words(f"measuring.{part}"))
-
-    report = evidence.measure(tell)
-    bar.empty()
-    return report
+    measuring = evidence.begin()
+    if not measuring.ended.is_set():
+        bar = st.progress(0.0, words("measuring.roles"))
+        while not measuring.ended.wait(GLANCE):
+            bar.progress(measuring.share, words(f"measuring.{measuring.part}"))
+        bar.empty()
+    return evidence.measure()
 
 
 def draw_roles(board: Board, report: Report) -> None:

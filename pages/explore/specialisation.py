@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from mha_view.explore import bench, roles
+from mha_view.explore import bench, direct, roles
 from mha_view.explore.board import as_toy, draw_reading_on, open_board
 
 board = as_toy(open_board("specialisation"))
@@ -33,5 +33,8 @@ with st.container(border=True):
     st.markdown(f"##### {words('bench.title')}")
     st.caption(words("bench.caption"))
     bench.draw_bench(board)
+with st.container(border=True):
+    st.markdown(f"##### {words('direct.title')}")
+    direct.draw_direct(board)
 
 draw_reading_on(board)

@@ -13,7 +13,7 @@ from mha_core import ablation
 from mha_core.derivation import head_contributions
 from mha_core.errors import ConfigError
 from mha_core.model import ModelConfig, ToyModel
-from mha_core.probe import Pair, choose
+from mha_core.probe import Pair, choose, query_logits
 from mha_core.tokenizer import load_tokenizer
 
 N_LAYERS, N_HEADS = 3, 5
@@ -95,6 +95,27 @@ def test_the_damage_matrix_equals_breaking_one_head_at_a_time(model: ToyModel, m
     assert np.abs(damage).max() > 0
 
 
+def test_taking_a_head_off_the_layers_output_is_taking_it_out(
+    model: ToyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Tensor] = []
+    finish = ablation._logits_at
+
+    def keep(*arguments: object) -> Tensor:
+        seen.append(finish(*arguments))  # type: ignore[arg-type]
+        return seen[-1]
+
+    monkeypatch.setattr(ablation, "_logits_at", keep)
+    pairs, means = make_pairs(model, 7), torch.randn(N_LAYERS, N_HEADS, 4, dtype=torch.float64)
+    ablation.damage_matrix(model, {"a": pairs}, mode="mean", means=means)
+    assert len(seen) == len(HEADS) + 1
+    edits = [ablation.ablate(model, [head], mode="mean", means=means) for head in HEADS]
+    for found, edit in zip(seen, [*edits, None], strict=True):
+        with torch.no_grad():
+            expected = query_logits(model, pairs, edit_heads=edit)
+        assert torch.allclose(found, expected, atol=1e-10)
+
+
 def test_a_forbidden_edge_takes_that_look_and_shares_it_among_the_rest(
     model: ToyModel, ids: Tensor
 ) -> None:
@@ -121,6 +142,10 @@ def test_direct_contributions_sum_to_the_logits(
     assert error < (1e-5 if dtype == torch.float32 else 1e-13)
     assert (parts.mlps[:2] == 0).all()
     assert (parts.mlps[2] != 0).any()
+    here = ablation.logit_parts(model, steps, query=3)
+    close = 1e-3 if dtype == torch.float32 else 1e-10
+    assert torch.allclose(here.heads[:, :, 0], parts.heads[:, :, 3], atol=close)
+    assert torch.allclose(here.total[0], parts.total[3], atol=close)
     model.double()
 
 

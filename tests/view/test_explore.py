@@ -5,21 +5,35 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from mha_core.measures import MEASURES, Seen
 from mha_core.tokenizer import load_tokenizer
 from mha_view import compute
-from mha_view.explore import bench, checkpoints, evidence, examples, live_run, training
+from mha_view.explore import (
+    bench,
+    checkpoints,
+    direct,
+    evidence,
+    examples,
+    gallery,
+    labels,
+    live_run,
+    training,
+)
+from mha_view.explore.board import Board
 from mha_view.explore.grouping import group_tokens
 from mha_view.explore.passport import Line, passport
 from mha_view.explore.trainer import Run, Trainer
 from mha_view.figures import explore
 from mha_view.menu import SECTIONS
+from mha_view.panel import literal, number
 from mha_view.scene import Scene
 from mha_view.texts import TEXTS
 from mha_view.words import LANGS, Words
@@ -67,8 +81,6 @@ def test_the_passport_shows_the_cores_scores(mask: str) -> None:
 
 
 def test_sorting_puts_the_largest_score_first_and_keeps_names() -> None:
-    from mha_view.explore.board import Board
-
     scene = CUSTOM.with_(sort="confidence")
     board = Board(
         "gallery", Words("en"), scene, compute.config_of(scene), compute.reading_of(scene)
@@ -322,6 +334,28 @@ def test_one_trains_and_the_others_wait_in_line() -> None:
     other.release()
 
 
+def test_a_run_stops_after_the_step_it_is_at() -> None:
+    gate = threading.Semaphore(0)
+    taken = []
+
+    def make() -> Iterator[Shot | None]:
+        for step in range(100):
+            gate.acquire()
+            taken.append(step)
+            yield Shot(step, object()) if step == 0 else None
+
+    trainer = Trainer()
+    run = trainer.ask("a", make)  # type: ignore[arg-type]
+    for _ in range(3):
+        gate.release()
+    wait_until(lambda: len(taken) == 3)
+    assert [shot.step for shot in run.snapshots] == [0], "a step without a snapshot adds none"
+    trainer.leave("a")
+    gate.release()
+    assert run.ended.wait(10)
+    assert len(taken) == 4
+
+
 def test_a_silent_run_frees_the_server() -> None:
     clock = Clock()
     trainer = Trainer(silent=5, clock=clock)
@@ -391,9 +425,7 @@ def test_a_visitor_trains_a_model(lang: str) -> None:
     [start] = [button for button in app.button if button.label == words("live.start")]
     start.click().run()
     run = app.session_state["live_run"]
-    for _ in range(600):
-        if run.ended.wait(0.1):
-            break
+    while not run.ended.wait(0.1):
         live_run.trainer().check(run)
     assert run.failure is None
     assert run.snapshots[-1].step == run.snapshots[-1].steps
@@ -455,3 +487,104 @@ def test_the_slider_moves_patterns_and_curves_together(
     finally:
         for kept in (checkpoints.list_steps, checkpoints.load_step, training.shipped_curves):
             kept.cache_clear()
+
+
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize("token", [-1, 5])
+def test_the_direct_parts_sum_to_the_logit_on_the_page(lang: str, token: int) -> None:
+    scene = Scene(lang=lang, text=TEXTS["queen"], after=6, token=token, off=((1, 0),))
+    logits = compute.load_weights().trace(TEXTS["queen"]).logits[6]
+    asked = int(logits.argmax()) if token < 0 else token
+    found = direct.direct_at(scene, 6)
+    model = compute.load_weights()
+    assert len(found.parts(asked)) == 1 + model.n_layers * model.n_heads + len(found.mlps)
+    assert found.parts(asked).sum() == pytest.approx(logits[asked], abs=1e-4)
+    app = open_app("specialisation", scene)
+    assert not app.exception
+    words = Words(lang)
+    shown = number(float(logits[asked]), 2)
+    told = words(
+        "direct.sum", n=len(found.parts(asked)), total=shown, logit=shown,
+        token=literal(load_tokenizer().entries[asked].display),
+        after=literal(compute.reading_of(scene).labels[6]),
+    )  # fmt: skip
+    assert told in texts(app)
+    assert app.selectbox(key="direct_token").value == asked
+    app.selectbox(key="direct_token").set_value(int(np.argsort(-logits)[2])).run()
+    assert app.session_state["scene"].token == int(np.argsort(-logits)[2])
+
+
+def test_a_head_that_only_works_through_later_layers_adds_nothing_directly() -> None:
+    scene = Scene(text=TEXTS["cat"])
+    model = compute.load_weights()
+    layer = next(model.each_layer())
+    kept = layer.w_o.detach().clone()
+    try:
+        with torch.no_grad():
+            layer.w_o[:, : model.config.d_head] = 0
+        found = direct.direct_at(scene, 4)
+    finally:
+        with torch.no_grad():
+            layer.w_o.copy_(kept)
+    assert not found.heads[0, 0].any()
+    assert found.heads[0, 1].any()
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_tiles_carry_the_labels_that_passed_and_lead_to_their_evidence(lang: str) -> None:
+    report = evidence.measure()
+    expected = evidence.labels_of(report)
+    assert expected
+    assert all(evidence.is_labelled(report, name) for names in expected.values() for name in names)
+    head, names = next(iter(expected.items()))
+    scene = Scene(lang=lang, text=TEXTS["cat"], layer=head[0], head=head[1])
+    words = Words(lang)
+    board = Board("gallery", words, scene, compute.config_of(scene), compute.reading_of(scene))
+    assert labels.find_labels(board) == expected
+    assert labels.short_label(expected, head, words).startswith(words(f"role.{names[0]}.short"))
+    place = head[0] * board.n_heads + head[1]
+    titles = gallery.tile_titles(board, board.order(), expected)
+    assert titles[place] == f"{board.short(place)} · {labels.short_label(expected, head, words)}"
+    assert sum(" · " in title for title in titles) == len(expected)
+    sorted_ = replace(board, scene=scene.with_(sort="confidence"))
+    [scored] = gallery.tile_titles(sorted_, [place], {head: ["subject", "sink"]})
+    score = sorted_.scores("confidence")[place]
+    assert scored == f"{board.short(place)} · {score:.2f} {words('role.subject.short')}"
+    app = open_app("gallery", scene)
+    assert not app.exception
+    app.button(key=f"role_{names[-1]}").click().run()
+    assert app.session_state["scene"].role == names[-1]
+
+
+@pytest.mark.parametrize("change", [{"mask": "two_way"}, {"rope": False}, {"weights": "custom"}])
+def test_no_label_where_the_model_is_used_as_it_was_not_trained(change: dict[str, Any]) -> None:
+    evidence.measure()
+    scene = Scene(text=TEXTS["cat"], **change)
+    board = Board(
+        "gallery", Words("en"), scene, compute.config_of(scene), compute.reading_of(scene)
+    )
+    assert labels.find_labels(board) == {}
+
+
+def test_a_page_does_not_wait_for_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = evidence.Measuring(part="knockout", share=0.7)
+    monkeypatch.setattr(evidence, "begin", lambda: begun)
+    app = open_app("gallery", Scene(text=TEXTS["cat"]))
+    assert not app.exception
+    assert Words("en")("labels.pending", share="70%") in texts(app)
+
+
+def test_a_failed_measurement_is_told_and_tried_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(on_progress: object) -> None:
+        raise ValueError("no such thing")
+
+    monkeypatch.setattr(evidence, "_measuring", None)
+    monkeypatch.setattr(evidence, "_measure_parts", fail)
+    with pytest.raises(ValueError, match="no such thing"):
+        evidence.measure()
+    assert "could not be measured" in caplog.text
+    monkeypatch.setattr(evidence, "_measure_parts", lambda on_progress: {"roles": {}})
+    assert evidence.measure() == {"roles": {}}
+    assert evidence.measure() is evidence.measure(), "once for everyone"

@@ -153,11 +153,8 @@ def test_a_smaller_models_layers_and_heads_are_shown_as_what_they_are() -> None:
 def wait_for_run(app: AppTest) -> None:
     """Wait until the session's run has ended, asking for it as its page does."""
     run = app.session_state["live_run"]
-    for _ in range(600):
-        if run.ended.wait(0.1):
-            return
+    while not run.ended.wait(0.1):
         live_run.trainer().check(run)
-    pytest.fail("the run did not end")
 
 
 @pytest.mark.parametrize("lang", LANGS)

@@ -78,6 +78,7 @@ scenes = st.builds(
     ),
     ablation=st.sampled_from(get_args(Ablation)),
     after=st.integers(-1, 100_000),
+    token=st.integers(-1, 100_000),
     step=st.integers(0, 10_000_000),
     against=st.sampled_from(get_args(Against)),
     other_text=st.one_of(st.text(max_size=60), st.sampled_from(sorted(TEXTS.values()))),
