@@ -81,9 +81,29 @@ def train_live(
 ) -> Iterator[LiveSnapshot]:
     """Train a small model on repeats of random nouns; hand out a snapshot every few steps.
 
+    The arguments are those of `live_steps`.
+    """
+    taken = live_steps(
+        d_model=d_model, n_heads=n_heads, n_layers=n_layers, seed=seed, steps=steps, every=every
+    )
+    return (snapshot for snapshot in taken if snapshot is not None)
+
+
+def live_steps(
+    *,
+    d_model: int = 64,
+    n_heads: int = 4,
+    n_layers: int = 2,
+    seed: int = 0,
+    steps: int = 300,
+    every: int = 10,
+) -> Iterator[LiveSnapshot | None]:
+    """Train a small model on repeats of random nouns, a step at a time.
+
     It learns induction and nothing else: its predictions are among sixty-four nouns.
 
-    Stop by not asking for the next one; nothing runs between two calls of `next`.
+    After each step it hands out a snapshot or, between two of them, None. Stop by not asking for
+    the next one; nothing runs between two calls of `next`.
 
     Args:
         d_model, n_heads, n_layers: sizes of an attention-only model.
@@ -101,9 +121,15 @@ def train_live(
     optimizer = make_optimizer(model, recipe)
     among = torch.tensor(pool_ids())
     batches = repeat_batches(recipe)
-    for done in optimize(model, optimizer, batches, recipe, every=every, among=among):
-        scores = live_scores(model)
-        yield LiveSnapshot(done.step, recipe.steps, done.loss, scores, copy_model(model))
+    losses: list[float] = []
+    for done in optimize(model, optimizer, batches, recipe, every=1, among=among):
+        losses.append(done.loss)
+        if done.step % every and done.step < steps:
+            yield None
+            continue
+        scores, loss = live_scores(model), sum(losses) / len(losses)
+        losses = []
+        yield LiveSnapshot(done.step, recipe.steps, loss, scores, copy_model(model))
 
 
 def live_scores(model: ToyModel) -> Scores:

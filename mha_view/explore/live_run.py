@@ -62,13 +62,13 @@ def learnt() -> LiveSettings | None:
 def start(settings: LiveSettings) -> None:
     """Join the line with these settings; the run ends where its weights are wanted."""
 
-    def make() -> Iterator[LiveSnapshot]:
-        from mha_core.live import train_live
+    def make() -> Iterator[LiveSnapshot | None]:
+        from mha_core.live import live_steps
 
         sizes = {name: value for name, value in asdict(settings).items() if name != "steps"}
-        for snapshot in train_live(**sizes, steps=LIVE_STEPS):
+        for snapshot in live_steps(**sizes, steps=LIVE_STEPS):
             yield snapshot
-            if snapshot.step >= settings.steps:
+            if snapshot is not None and snapshot.step >= settings.steps:
                 return
 
     st.session_state["live_asked"] = settings
@@ -141,5 +141,5 @@ def _follow_briefly(words: Words) -> None:
     elif not run.snapshots:
         st.progress(0.0, words("live.starting"))
     else:
-        last = run.snapshots[-1]
-        st.progress(last.step / last.steps, words("live.so_far", step=last.step, steps=last.steps))
+        step, steps = run.snapshots[-1].step, max(1, st.session_state["live_asked"].steps)
+        st.progress(min(step / steps, 1.0), words("live.so_far", step=step, steps=steps))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SILENT_SECONDS = 10.0
 log = logging.getLogger("twelve_heads")
-Make = Callable[[], "Iterator[LiveSnapshot]"]
+Make = Callable[[], "Iterator[LiveSnapshot | None]"]
 
 
 @dataclass(eq=False)
@@ -27,9 +27,9 @@ class Run:
 
     Attributes:
         session: whose it is.
-        make: starts the generator of snapshots.
+        make: starts the generator of snapshots; it gives None for a step without one.
         snapshots: what came out so far, all with the last one's model.
-        stop: set to end the run at the next snapshot.
+        stop: set to end the run after the step it is at.
         ended: set when the thread has let go of the server.
         failure: what went wrong, or None.
         asked: when its page last asked for it, by the trainer's clock.
@@ -113,7 +113,8 @@ class Trainer:
         """Train until the run is over, stopped, or nobody asks for it."""
         try:
             for snapshot in run.make():
-                run.add(snapshot)
+                if snapshot is not None:
+                    run.add(snapshot)
                 if run.stop.is_set() or run.asked < self._clock() - self._silent:
                     break
         except Exception as failure:  # told to the visitor by the page

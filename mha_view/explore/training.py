@@ -91,18 +91,13 @@ def _draw_shipped_curves(board: Board, step: int) -> None:
 def draw_live(board: Board) -> None:
     """Train a small model now: settings, start and stop, what comes out, and its use."""
     words = board.words
-    run, running = live_run.current(), live_run.is_running()
+    running = live_run.is_running()
     _draw_settings(words, running)
-    begin, stop, _ = st.columns([2, 2, 6])
-    begin.button(words("live.start"), type="primary", disabled=running,
-                 on_click=live_run.start_anew)  # fmt: skip
-    stop.button(words("live.stop"), disabled=not running, on_click=live_run.stop)
-    if run is not None:
-        follow = st.fragment(_follow, run_every=live_run.TICK if running else None)
-        follow(words)
-        if run.ended.is_set() and run.snapshots:
-            _draw_use(words)
-            _draw_result(board, run)
+    st.fragment(_follow, run_every=live_run.TICK if running else None)(words, running)
+    run = live_run.current()
+    if run is not None and run.ended.is_set() and run.snapshots:
+        _draw_use(words)
+        _draw_result(board, run)
 
 
 def _draw_settings(words: Words, running: bool) -> None:
@@ -131,11 +126,23 @@ def _draw_use(words: Words) -> None:
     st.caption(words("live.use.caption"))
 
 
-def _follow(words: Words) -> None:
-    """Where the run stands; drawn anew every moment while it goes on."""
+def _follow(words: Words, was_running: bool) -> None:
+    """Start, stop, and where the run stands; drawn anew every moment while it goes on, and alone,
+    so that a stop is shown at once. The page follows when a run has begun or ended."""
+    running = live_run.is_running()
+    begin, stop, _ = st.columns([2, 2, 6])
+    begin.button(words("live.start"), type="primary", disabled=running,
+                 on_click=live_run.start_anew)  # fmt: skip
+    stop.button(words("live.stop"), disabled=not running, on_click=live_run.stop)
     run = live_run.current()
-    if run is None:
-        return
+    if run is not None:
+        _draw_progress(run, words)
+    if running != was_running:
+        st.rerun()
+
+
+def _draw_progress(run: Run, words: Words) -> None:
+    """The place in line, or the step, the loss and the scores so far."""
     before = live_run.trainer().check(run)
     if before:
         st.info(words("live.waiting", n=before))
@@ -166,9 +173,6 @@ def _follow(words: Words) -> None:
     losses = [None if np.isnan(shot.loss) else shot.loss for shot in shots]
     told = words("alt.live", step=last.step, induction=f"{best['induction']:.2f}")
     show(curves("live", [shot.step for shot in shots], losses, scores, words, alt=told), words)
-    if over and st.session_state.get("live_told") != id(run):
-        st.session_state["live_told"] = id(run)
-        st.rerun()
 
 
 def _draw_result(board: Board, run: Run) -> None:

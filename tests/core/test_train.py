@@ -15,7 +15,7 @@ from mha_core.curves import Curves, Scores
 from mha_core.errors import DataError
 from mha_core.grammar import make_documents
 from mha_core.grammar_repeats import repeat
-from mha_core.live import train_live
+from mha_core.live import live_steps, train_live
 from mha_core.model import ModelConfig, ToyModel
 from mha_core.tokenizer import load_tokenizer
 from mha_core.train import (
@@ -144,9 +144,14 @@ def test_induction_forms_in_the_smallest_live_model() -> None:
 
 
 def test_a_live_run_can_be_left_at_any_step() -> None:
-    steps = train_live(d_model=12, n_heads=3, steps=40, every=1)
-    assert next(steps).step == 0
-    assert next(steps).step == 1
+    steps = live_steps(d_model=12, n_heads=3, steps=7, every=3)
+    found = [snapshot and snapshot.step for snapshot in steps]
+    assert found == [0, None, None, 3, None, None, 6, 7]
+    steps = live_steps(d_model=12, n_heads=3, steps=40, every=3)
+    first = next(steps)
+    assert first is not None
+    assert first.step == 0
+    assert next(steps) is None
     steps.close()
     with pytest.raises(StopIteration):
         next(steps)
