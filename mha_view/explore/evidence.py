@@ -60,6 +60,11 @@ _lock = threading.Lock()
 _measuring: Measuring | None = None
 
 
+def current() -> Measuring | None:
+    """The measurement of the shipped weights, None where nobody has begun one."""
+    return _measuring
+
+
 def begin() -> Measuring:
     """The measurement of the shipped weights, started if nobody has; anew after a failure."""
     global _measuring

@@ -22,8 +22,8 @@ def find_labels(board: Board) -> Labels | None:
     """
     if board.scene.weights != "toy" or compute.outside_training(board.scene):
         return {}
-    measuring = evidence.begin()
-    if not measuring.ended.is_set():
+    measuring = evidence.current()
+    if measuring is None or not measuring.ended.is_set():
         return None
     return {} if measuring.report is None else evidence.labels_of(measuring.report)
 
@@ -43,11 +43,14 @@ def draw_pending(words: Words) -> None:
 
 
 def _wait(words: Words) -> None:
-    """One look at the measurement."""
-    measuring = evidence.begin()
-    if measuring.ended.is_set():
+    """One look at the measurement; begun at the second look, when the page has been drawn."""
+    has_waited = st.session_state.setdefault("labels_waited", False)
+    st.session_state["labels_waited"] = True
+    measuring = evidence.begin() if has_waited else evidence.current()
+    if measuring is not None and measuring.ended.is_set():
         st.rerun()
-    st.caption(words("labels.pending", share=f"{measuring.share:.0%}"))
+    share = 0.0 if measuring is None else measuring.share
+    st.caption(words("labels.pending", share=f"{share:.0%}"))
 
 
 def draw_links(board: Board, labels: Labels) -> None:

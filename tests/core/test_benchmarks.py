@@ -45,6 +45,15 @@ def test_every_ratio_is_measured():
     assert all(milliseconds > 0 for milliseconds in row["ms"].values())
 
 
+def test_the_gallerys_sentence_has_as_many_tokens_as_it_says():
+    from benchmarks.ui import GALLERY_HEADS, GALLERY_TOKENS, gallery_text
+    from mha_core.model import load_toy_model
+
+    model = load_toy_model()
+    assert len(model.ids_of(gallery_text(GALLERY_TOKENS))) == GALLERY_TOKENS
+    assert model.n_layers * model.n_heads == GALLERY_HEADS
+
+
 def test_memory_grows_with_the_pattern():
     """At 1024 tokens one pattern of 12 heads is 50 MB; what is kept is one of them."""
     found = measure_memory("attention", [1024], "cpu", torch.float32)

@@ -567,11 +567,20 @@ def test_no_label_where_the_model_is_used_as_it_was_not_trained(change: dict[str
 
 
 def test_a_page_does_not_wait_for_labels(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun = evidence.Measuring(part="knockout", share=0.7)
-    monkeypatch.setattr(evidence, "begin", lambda: begun)
+    monkeypatch.setattr(evidence, "_measuring", None)
     app = open_app("gallery", Scene(text=TEXTS["cat"]))
     assert not app.exception
+    assert evidence.current() is None, "the page comes first"
+    assert Words("en")("labels.pending", share="0%") in texts(app)
+    begun = evidence.Measuring(part="knockout", share=0.7)
+    monkeypatch.setattr(evidence, "_measuring", begun)
+    app.run()
     assert Words("en")("labels.pending", share="70%") in texts(app)
+    begun.report = {"roles": {"sink": {"head": (0, 0)}}, "passed": {"sink": True}}
+    begun.ended.set()
+    app.run()
+    assert not app.exception
+    assert "70%" not in texts(app)
 
 
 def test_a_failed_measurement_is_told_and_tried_again(
