@@ -53,4 +53,4 @@ def until(page: Page, read: Callable[[], object], expected: object) -> None:
     end = time.monotonic() + WAIT / 1000
     while (found := read()) != expected and time.monotonic() < end:
         page.wait_for_timeout(50)
-    assert found == expected
+    assert found == expected, f"waited for {expected}, found {found}"
