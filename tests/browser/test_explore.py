@@ -72,7 +72,7 @@ STEP = re.compile(r"^Step \d+ of \d+ ")
 def open_training(new_page: Callable[..., Page], server: str) -> Page:
     """The training page in a visitor of its own."""
     page = new_page()
-    page.goto(f"{server}/training?{TOY}&lang=en&s=repeat")
+    visit(page, server, "training", f"{TOY}&lang=en&s=repeat")
     expect(page.get_by_role("button", name="Start")).to_be_enabled()
     return page
 
