@@ -492,6 +492,7 @@ def test_the_slider_moves_patterns_and_curves_together(
 @pytest.mark.parametrize("lang", LANGS)
 @pytest.mark.parametrize("token", [-1, 5])
 def test_the_direct_parts_sum_to_the_logit_on_the_page(lang: str, token: int) -> None:
+    evidence.measure()
     scene = Scene(lang=lang, text=TEXTS["queen"], after=6, token=token, off=((1, 0),))
     logits = compute.load_weights().trace(TEXTS["queen"]).logits[6]
     asked = int(logits.argmax()) if token < 0 else token
