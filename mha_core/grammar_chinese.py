@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from mha_core.grammar import Choice, Document, Relation
-from mha_core.grammar_english import Mention
+from mha_core.grammar_english import Mention, is_minimal
 from mha_core.lexicon import Lexicon, Noun, invent_word, load_lexicon, settle
 
 PRONOUN = {"he": "他", "she": "她", "it": "它"}
@@ -210,7 +210,7 @@ def continuation(
         document.add(act)
         if draw.random() < 0.6:
             document.add("了")
-        if other is not None and other.noun.family != of.noun.family:
+        if other is not None and is_minimal(of, other):
             wrong = draw.choice(other.noun.family.acts).past
             if wrong != act and at_once:
                 document.choices.append(Choice(task, query, act, wrong, of.place, other.place))
@@ -253,6 +253,8 @@ def _pair(draw: random.Random) -> tuple[tuple[Noun, str], tuple[Noun, str]]:
         first, second = pick(draw, "things"), pick(draw, "things")
     one, two = settle(first, draw), settle(second, draw)
     if first.family == second.family or (one == two != "it"):
+        return _pair(draw)
+    if first.pronoun == second.pronoun == "either":  # nothing would tell which is 他
         return _pair(draw)
     return (first, one), (second, two)
 
@@ -328,21 +330,40 @@ def _single(document: Document, draw: random.Random) -> None:
     continuation(document, draw, of, None, "reference_zh")
 
 
+def _animate_classifiers() -> list[tuple[str, list[str]]]:
+    """Classifiers with the people and animals they count."""
+    nouns = {noun.word for noun in lexicon().nouns if not noun.is_thing}
+    pairs = [
+        (c, [n for n in counted if n in nouns]) for c, counted in lexicon().pairs("classifiers")
+    ]
+    return [(classifier, counted) for classifier, counted in pairs if len(counted) > 1]
+
+
 def make_classifier(draw: random.Random) -> Document:
-    """A classifier, a relative clause with another noun in it, then the noun it waits for."""
+    """A classifier, a relative clause with another noun in it, then the noun it waits for.
+
+    In many the other noun has a classifier too: 那把那只猫喜欢的椅子.
+    """
     document = Document("zh")
     opening(document, draw)
-    pairs = lexicon().pairs("classifiers")
-    (classifier, nouns), (_, others) = draw.sample(pairs, 2)
+    classifier, nouns = draw.choice(lexicon().pairs("classifiers"))
     owned = draw.random() < 0.4
     if owned:
         document.add(draw.choice(("我", "他", "她", "我们", pick_person(draw).word)))
         document.add(draw.choice(("喜欢", "想 要", "看见 了", "有", "需要", "找到 了")))
     document.add(draw.choice(("那", "这", "一", "两", "那")))
     target = document.add(classifier)
-    candidates = [target]
-    if draw.random() < 0.75:
-        candidates.append(document.add(pick_person(draw).word))
+    candidates, wrong, distractor = [target], "", None
+    chance = draw.random()
+    if chance < 0.75:
+        inner, counted = draw.choice(_animate_classifiers())
+        if chance < 0.5 and inner != classifier:
+            said, wrong = draw.sample(counted, 2)
+            distractor = document.add(draw.choice(("那", "这", "一")), inner)
+            candidates.append(distractor)
+            document.add(said)
+        else:
+            candidates.append(document.add(pick_person(draw).word))
         for words in (ADVERBS, ("昨天", "今天"), ("在 公园", "在 家", "在 学校", "在 商店")):
             if draw.random() < 0.3:
                 document.add(draw.choice(words))
@@ -353,11 +374,8 @@ def make_classifier(draw: random.Random) -> Document:
         query = document.add(degree, draw.choice(lexicon().words("adjectives", "any")), "的")
     right = draw.choice(nouns)
     document.relations.append(Relation("classifier_zh", query, target, tuple(candidates)))
-    wrong = [noun for noun in others if noun not in nouns]
-    if wrong:
-        document.choices.append(
-            Choice("classifier_zh", query, right, draw.choice(wrong), target, None)
-        )
+    if distractor is not None and wrong not in nouns:
+        document.choices.append(Choice("classifier_zh", query, right, wrong, target, distractor))
     document.add(right)
     if not owned:
         document.add(

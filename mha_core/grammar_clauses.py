@@ -41,6 +41,8 @@ def _countable() -> list[Noun]:
 
 def make_agreement(draw: random.Random) -> Document:
     """A subject, a distractor of the other number and another family, then the verb."""
+    if draw.random() < 0.2:
+        return _make_quantity(draw)
     document = Document("en")
     opening(document, draw)
     nouns = _countable()
@@ -66,6 +68,62 @@ def make_agreement(draw: random.Random) -> Document:
     return document
 
 
+# Before "the kings": how many, and whether the verb is plural.
+QUANTITIES = (
+    *(("some of", True), ("many of", True), ("all of", True), ("both of", True)),
+    *(("two of", True), ("three of", True), ("one of", False), ("each of", False)),
+    ("no one but", False),
+)
+
+
+def _make_quantity(draw: random.Random) -> Document:
+    """Some of the kings near the wolves rule: the noun in the phrase says what they do.
+
+    No noun stands where a subject mostly stands, so a head has to make do with the next best one.
+    """
+    document = Document("en")
+    opening(document, draw)
+    quantity, many = draw.choice(QUANTITIES)
+    document.add(title(quantity, document))
+    nouns = _countable()
+    noun, other = draw.choice(nouns), draw.choice(nouns)
+    mention(document, draw, noun, "they", "the")
+    if draw.random() < 0.4 and other.family != noun.family:
+        document.add(draw.choice(BETWEEN))
+        mention(document, draw, other, draw.choice(("they", "it")), "the")
+    _add_verb(document, draw, noun, many)
+    document.add(".")
+    return document
+
+
+def _add_verb(
+    document: Document, draw: random.Random, noun: Noun, many: bool
+) -> tuple[str, str, bool]:
+    """Say what a subject does or is, in the present or the past.
+
+    Returns:
+        The verb, its form for the other number, and whether it is an act of the noun's family.
+    """
+    acts = present_acts(noun)
+    if acts and draw.random() >= 0.4:
+        verb = draw.choice(acts)
+        right, number = (verb.base, verb.third) if many else (verb.third, verb.base)
+        document.add(right)
+        adverbial(document, draw, 0.2)
+        return right, number, True
+    pair = draw.choice((("are", "is"), ("were", "was"), ("have", "has"), ("do", "does")))
+    right, number = pair if many else pair[::-1]
+    document.add(right)
+    if right in ("have", "has"):
+        document.add("a", pick(draw, "things").word)
+    elif right in ("do", "does"):
+        document.add("not", draw.choice(lexicon().words("verbs", "infinitive")))
+    else:
+        traits = noun.family.traits or ("small",)
+        document.add(draw.choice((*traits, draw.choice(lexicon().words("adjectives", "any")))))
+    return right, number, False
+
+
 def _finish_agreement(
     document: Document, draw: random.Random, subject: Mention, other: Mention, task: str
 ) -> None:
@@ -74,28 +132,9 @@ def _finish_agreement(
     document.relations.append(
         Relation("subject", query, subject.place, (subject.place, other.place))
     )
-
-    acts, others = present_acts(subject.noun), present_acts(other.noun)
-    if not acts or draw.random() < 0.4:
-        pair = draw.choice((("are", "is"), ("were", "was"), ("have", "has"), ("do", "does")))
-        right, wrong = pair if many else pair[::-1]
-        document.add(right)
-        rest = {"have": "a", "has": "a", "do": "not", "does": "not"}.get(right)
-        if rest == "a":
-            document.add("a", pick(draw, "things").word)
-        elif rest == "not":
-            document.add("not", draw.choice(lexicon().words("verbs", "infinitive")))
-        else:
-            traits = subject.noun.family.traits or ("small",)
-            document.add(draw.choice((*traits, draw.choice(lexicon().words("adjectives", "any")))))
-        if many != other.is_many:
-            document.choices.append(Choice(task, query, right, wrong, subject.place, other.place))
-        return
-    verb = draw.choice(acts)
-    right, number = (verb.base, verb.third) if many else (verb.third, verb.base)
-    document.add(right)
-    adverbial(document, draw, 0.2)
-    if others and (many == other.is_many or draw.random() < 0.5):
+    right, number, is_act = _add_verb(document, draw, subject.noun, many)
+    others = present_acts(other.noun)
+    if is_act and others and (many == other.is_many or draw.random() < 0.5):
         theirs = draw.choice(others)
         wrong = theirs.base if many else theirs.third
         document.choices.append(
@@ -115,7 +154,8 @@ def make_reflexive(draw: random.Random) -> Document:
         return make_reflexive(draw)
     subject = mention(document, draw, noun, one)
     distractor = None
-    if draw.random() < 0.75:
+    # A doctor may be he or she: with another person beside, nothing would tell.
+    if (noun.pronoun != "either" or one == "they") and draw.random() < 0.8:
         if draw.random() < 0.6:
             document.add(draw.choice(("near", "with", "behind", "beside", "next to")))
             distractor = mention(document, draw, other, two)

@@ -281,6 +281,16 @@ def _toward_thing(draw: random.Random, noun: Noun) -> str:
     return past(draw, "handle")
 
 
+def is_minimal(of: Mention, other: Mention) -> bool:
+    """Whether only the antecedent, not the pronoun alone, tells what follows.
+
+    Of a queen and a cup, "it" itself says that a thing's act follows, so a head need not look.
+    """
+    if of.noun.family == other.noun.family:
+        return False
+    return of.pronoun == other.pronoun or (of.noun.is_person and other.noun.is_person)
+
+
 def continuation(
     document: Document,
     draw: random.Random,
@@ -297,7 +307,7 @@ def continuation(
     if form < 0.62:
         act = act_of(draw, of.noun)
         document.add(act.past)
-        if other is not None and other.noun.family != of.noun.family:
+        if other is not None and is_minimal(of, other):
             wrong = act_of(draw, other.noun).past
             document.choices.append(Choice(task, query, act.past, wrong, of.place, other.place))
     elif form < 0.80:
@@ -347,7 +357,8 @@ def choose_pair(draw: random.Random) -> tuple[tuple[Noun, str], tuple[Noun, str]
         first, second = pick_person(draw), pick_person(draw)
         one = pick_pronoun(draw, first, 0.12)
         two = pick_pronoun(draw, second, 0.12)
-        if one != two and first.family != second.family:
+        known = "they" in (one, two) or not (first.pronoun == second.pronoun == "either")
+        if one != two and first.family != second.family and known:
             return (first, one), (second, two)
         return choose_pair(draw)
     if kind < 0.68:

@@ -56,6 +56,11 @@ class Noun:
         return self.family.section == "things"
 
     @property
+    def is_person(self) -> bool:
+        """Whether it is a person, by name or not."""
+        return self.family.section in ("people", "names")
+
+    @property
     def is_animal(self) -> bool:
         """Whether it is an animal."""
         return self.family.section == "animals"
