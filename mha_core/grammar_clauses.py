@@ -41,7 +41,7 @@ def _countable() -> list[Noun]:
 
 def make_agreement(draw: random.Random) -> Document:
     """A subject, a distractor of the other number and another family, then the verb."""
-    if draw.random() < 0.2:
+    if draw.random() < 0.3:
         return _make_quantity(draw)
     document = Document("en")
     opening(document, draw)
@@ -52,20 +52,30 @@ def make_agreement(draw: random.Random) -> Document:
     many = draw.random() < 0.5
     other_many = many if draw.random() < 0.25 else not many
     subject = mention(document, draw, noun, "they" if many else "it", "the")
+    second = (other, "they" if other_many else "it")
     relative = draw.random() < 0.4
-    if relative:
-        document.add(draw.choice(("that", "who") if not noun.is_animal else ("that",)))
-        distractor = mention(document, draw, other, "they" if other_many else "it", "the")
-        verb = draw.choice([v for v in lexicon().verbs("social") if v.third])
-        document.add(draw.choice((verb.base if other_many else verb.third, verb.past)))
-    else:
-        document.add(draw.choice(BETWEEN))
-        distractor = mention(document, draw, other, "they" if other_many else "it", "the")
-    _finish_agreement(
-        document, draw, subject, distractor, "agreement_clause" if relative else "agreement_phrase"
-    )
+    distractor = _insert(document, draw, noun, second, relative)
+    task = "agreement_clause" if relative else "agreement_phrase"
+    _finish_agreement(document, draw, subject, distractor, task)
     document.add(".")
     return document
+
+
+def _insert(
+    document: Document, draw: random.Random, noun: Noun, other: tuple[Noun, str], relative: bool
+) -> Mention:
+    """Another noun between a subject and its verb: near the wolves, or in a relative clause."""
+    if not relative:
+        document.add(draw.choice(BETWEEN))
+        return mention(document, draw, *other, "the")
+    document.add(draw.choice(("that", "who") if not noun.is_animal else ("that",)))
+    verb = draw.choice([v for v in lexicon().verbs("social") if v.third])
+    if draw.random() < 0.5:
+        document.add(verb.past)
+        return mention(document, draw, *other, "the")
+    distractor = mention(document, draw, *other, "the")
+    document.add(draw.choice((verb.base if distractor.is_many else verb.third, verb.past)))
+    return distractor
 
 
 # Before "the kings": how many, and whether the verb is plural.
@@ -88,9 +98,9 @@ def _make_quantity(draw: random.Random) -> Document:
     nouns = _countable()
     noun, other = draw.choice(nouns), draw.choice(nouns)
     mention(document, draw, noun, "they", "the")
-    if draw.random() < 0.4 and other.family != noun.family:
-        document.add(draw.choice(BETWEEN))
-        mention(document, draw, other, draw.choice(("they", "it")), "the")
+    if draw.random() < 0.5 and other.family != noun.family:
+        second = (other, draw.choice(("they", "it")))
+        _insert(document, draw, noun, second, draw.random() < 0.4)
     _add_verb(document, draw, noun, many)
     document.add(".")
     return document
