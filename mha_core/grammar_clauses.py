@@ -41,7 +41,7 @@ def _countable() -> list[Noun]:
 
 def make_agreement(draw: random.Random) -> Document:
     """A subject, a distractor of the other number and another family, then the verb."""
-    if draw.random() < 0.3:
+    if draw.random() < 0.35:
         return _make_quantity(draw)
     document = Document("en")
     opening(document, draw)
@@ -70,7 +70,7 @@ def _insert(
         return mention(document, draw, *other, "the")
     document.add(draw.choice(("that", "who") if not noun.is_animal else ("that",)))
     verb = draw.choice([v for v in lexicon().verbs("social") if v.third])
-    if draw.random() < 0.5:
+    if draw.random() < 0.7:
         document.add(verb.past)
         return mention(document, draw, *other, "the")
     distractor = mention(document, draw, *other, "the")
