@@ -51,7 +51,7 @@ class Recipe:
     steps: int = 5400
     tokens: int = 1536
     documents: int = 130_000
-    pool_steps: int = 600
+    pool_steps: int = 400
     rate: float = 6e-3
     warmup: int = 100
     decay: float = 0.05
