@@ -15,6 +15,7 @@ from mha_core.grammar_english import (
     pick,
     pick_person,
     pick_pronoun,
+    some_thing,
     title,
 )
 from mha_core.lexicon import Noun, Verb, settle
@@ -56,6 +57,10 @@ def make_agreement(draw: random.Random) -> Document:
     relative = draw.random() < 0.4
     distractor = _insert(document, draw, noun, second, relative)
     task = "agreement_clause" if relative else "agreement_phrase"
+    if draw.random() < 0.3:
+        third = draw.choice(nouns)
+        _insert(document, draw, other, (third, draw.choice(("they", "it"))), False)
+        task = ""
     _finish_agreement(document, draw, subject, distractor, task)
     document.add(".")
     return document
@@ -101,9 +106,16 @@ def _make_quantity(draw: random.Random) -> Document:
     if draw.random() < 0.5 and other.family != noun.family:
         second = (other, draw.choice(("they", "it")))
         _insert(document, draw, noun, second, draw.random() < 0.4)
+    _delay(document, draw)
     _add_verb(document, draw, noun, many)
     document.add(".")
     return document
+
+
+def _delay(document: Document, draw: random.Random) -> None:
+    """Sometimes an adverb before the verb, so that the noun before it is not at hand."""
+    if draw.random() < 0.25:
+        document.add(draw.choice(("always", "often", "never", "still", "also", "really", "only")))
 
 
 def _add_verb(
@@ -125,7 +137,7 @@ def _add_verb(
     right, number = pair if many else pair[::-1]
     document.add(right)
     if right in ("have", "has"):
-        document.add("a", pick(draw, "things").word)
+        document.add(some_thing(draw, "a"))
     elif right in ("do", "does"):
         document.add("not", draw.choice(lexicon().words("verbs", "infinitive")))
     else:
@@ -137,13 +149,16 @@ def _add_verb(
 def _finish_agreement(
     document: Document, draw: random.Random, subject: Mention, other: Mention, task: str
 ) -> None:
-    """The verb, and what it shows: number, or whose act it is."""
+    """The verb, and what it shows: number, or whose act it is; nothing to tell without a task."""
+    _delay(document, draw)
     query, many = document.last, subject.is_many
     document.relations.append(
         Relation("subject", query, subject.place, (subject.place, other.place))
     )
     right, number, is_act = _add_verb(document, draw, subject.noun, many)
     others = present_acts(other.noun)
+    if not task:
+        return
     if is_act and others and (many == other.is_many or draw.random() < 0.5):
         theirs = draw.choice(others)
         wrong = theirs.base if many else theirs.third
@@ -238,7 +253,7 @@ def make_receiver(draw: random.Random) -> Document:
     giver, receiver = (one, two) if giver_first else (two, one)
     give_article = title(article, document) if article else ""
     again = document.add(give_article + giver)
-    document.add(past(draw, "give"), draw.choice(("a", "the")), pick(draw, "things").word)
+    document.add(past(draw, "give"), some_thing(draw, draw.choice(("a", "the"))))
     query = document.add("to", article) if article else document.add("to")
     target, wrong_place = (second, first) if giver_first else (first, second)
     document.relations.append(Relation("receiver", query, target, (first, second, again)))

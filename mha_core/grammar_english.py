@@ -103,6 +103,12 @@ def pick(draw: random.Random, *sections: str) -> Noun:
     return draw.choice(nouns)
 
 
+def some_thing(draw: random.Random, article: str) -> str:
+    """A thing with its article, an where it is needed."""
+    word = pick(draw, "things").word
+    return f"{'an' if article == 'a' and word[0] in 'aeiou' else article} {word}"
+
+
 def pick_pronoun(draw: random.Random, noun: Noun, many: float = 0.0) -> str:
     """The pronoun this noun takes here; they with probability `many` if it has a plural."""
     if noun.plural and draw.random() < many:
@@ -215,7 +221,7 @@ def clause(
     elif form < 0.55:
         document.add(past(draw, key))
     elif form < 0.7:
-        document.add(past(draw, "give"), draw.choice(("a", "the")), pick(draw, "things").word, "to")
+        document.add(past(draw, "give"), some_thing(draw, draw.choice(("a", "the"))), "to")
     elif form < 0.78:
         document.add(past(draw, "go"), f"to the {place} with")
     elif form < 0.86:
@@ -345,7 +351,7 @@ def continuation(
     else:
         document.add(
             "had",
-            act_of(draw, of.noun).past if draw.random() < 0.5 else "a " + pick(draw, "things").word,
+            act_of(draw, of.noun).past if draw.random() < 0.5 else some_thing(draw, "a"),
         )
     adverbial(document, draw, 0.1)
 

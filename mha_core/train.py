@@ -51,10 +51,10 @@ class Recipe:
     steps: int = 5400
     tokens: int = 1536
     documents: int = 130_000
-    pool_steps: int = 400
+    pool_steps: int = 600
     rate: float = 6e-3
     warmup: int = 100
-    decay: float = 0.05
+    decay: float = 0.1
 
     def as_dict(self) -> dict[str, float]:
         """The recipe as it goes into the weights' metadata."""
