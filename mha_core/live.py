@@ -15,6 +15,8 @@ from mha_core.model import ModelConfig, ToyModel
 from mha_core.tokenizer import load_tokenizer
 from mha_core.train import IGNORE, Batch, Recipe, make_optimizer, optimize
 
+EMBEDDING_SCALE = 4.0  # larger starting values than the shipped model's: induction forms sooner
+
 
 @dataclass(frozen=True)
 class LiveSnapshot:
@@ -114,6 +116,8 @@ def live_steps(
     """
     recipe = live_recipe(seed, steps)
     model = ToyModel(live_sizes(d_model, n_heads, n_layers), seed)
+    with torch.no_grad():
+        model.embedding.mul_(EMBEDDING_SCALE)
     optimizer = make_optimizer(model, recipe)
     among = torch.tensor(pool_ids())
     batches = repeat_batches(recipe)

@@ -147,7 +147,7 @@ class ToyModel(nn.Module):
         self.sizes = sizes
         self.tokenizer = load_tokenizer() if tokenizer is None else tokenizer
         self.metadata: dict[str, str] = {}
-        self.embedding = _draw(generator, 0.48, sizes.n_vocabulary, sizes.d_model)
+        self.embedding = _draw(generator, 0.12, sizes.n_vocabulary, sizes.d_model)
         self.layers = nn.ModuleList(Layer(sizes, d_mlp, generator) for d_mlp in sizes.d_mlp)
         self.norm = nn.Parameter(torch.ones(sizes.d_model))
         self.unembedding = _draw(

@@ -54,7 +54,7 @@ class Recipe:
     pool_steps: int = 600
     rate: float = 6e-3
     warmup: int = 100
-    decay: float = 0.1
+    decay: float = 0.05
 
     def as_dict(self) -> dict[str, float]:
         """The recipe as it goes into the weights' metadata."""
