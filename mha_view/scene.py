@@ -110,7 +110,7 @@ class Scene:
     text: str = DEFAULT_TEXT["en"]
     weights: WeightsName = "toy"
     layer: int = 0
-    head: int = 1
+    head: int = 0
     mask: MaskName = "causal"
     window: int = 4
     prefix: int = 4

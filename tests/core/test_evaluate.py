@@ -56,19 +56,18 @@ def test_the_shipped_model_solves_its_tasks(report: dict) -> None:
 
 def test_roles_stand_above_their_baselines(report: dict) -> None:
     least = {"pronoun": 0.75, "pronoun_zh": 0.75, "subject": 0.75, "induction": 0.8,
-             "previous": 0.5, "sink": 0.25}  # fmt: skip
+             "previous": 0.5, "sink": 0.3}  # fmt: skip
     for name, mass in least.items():
         role = report["roles"][name]
-        margin = 0.15 if name == "sink" else 0.2  # the card names the sink's as below .2
         assert role["mass"]["mean"] >= mass, name
-        assert role["mass"]["mean"] - max(role["baselines"].values()) >= margin, name
+        assert role["mass"]["mean"] - max(role["baselines"].values()) >= 0.2, name
 
 
 def test_cutting_the_edge_in_the_role_heads_breaks_the_reference(report: dict) -> None:
-    for task in ("reference", "reference_zh"):
+    for task in ("reference", "reference_zh", "classifier_zh", "receiver"):
         cut = report["knockout"][task]
-        assert cut["role"]["exact"] <= 0.3
-        assert min(cut["others"]["exact"], cut["distractor"]["exact"]) >= 0.85
+        assert cut["role"]["pair"] <= 0.25, task
+        assert min(cut["others"]["pair"], cut["distractor"]["pair"]) >= 0.9, task
 
 
 def test_everyday_sentences_are_read(report: dict) -> None:
