@@ -167,14 +167,12 @@ def _draw_knockout(report: Report, name: str, words: Words) -> None:
             "others": words("knockout.others"),
             "distractor": words("knockout.distractor"),
         }
-        among = "pair" if cut["intact"]["exact"] is None else "exact"
-        chance = 0.5 if among == "pair" else 1 / cut["groups"]
         lines = [
-            Line(label, cut[key][among], "share", chance)
+            Line(label, cut[key]["pair"], "share", 0.5)
             for key, label in labels.items()
             if key in cut
         ]
-        told = words(f"knockout.{among}", task=words(f"task.{task}"), n=cut["n"], of=cut["groups"])
+        told = words("knockout.pair", task=words(f"task.{task}"), n=cut["n"])
         st.html(passport(lines, words, told))
     st.caption(words("knockout.caption", least=ROLE_MASS))
 

@@ -230,7 +230,7 @@ def test_the_page_shows_the_reports_numbers_and_labels_only_what_passes() -> Non
             break
     else:
         pytest.fail("no interval of the passport is on the page")
-    assert f"{report['knockout']['predicate']['role']['exact']:.2f}" in shown
+    assert f"{report['knockout']['predicate']['role']['pair']:.2f}" in shown
 
 
 @pytest.mark.parametrize("role", ["previous", "induction", "sink", "pronoun_zh", "measure"])
