@@ -52,7 +52,9 @@ def bars(
             for place, row in enumerate(values)
         ],
         "layout": {
-            "xaxis": labels_axis(labels, [0], ""),
+            # Slanted to the left, so that the last label stays inside the picture.
+            "xaxis": labels_axis(labels, [0], "")
+            | ({"tickangle": -45} if len(labels) > 12 else {}),
             "yaxis": {"title": {"text": title}, "zeroline": True}
             | ({"range": list(bounds)} if bounds else {}),
             "barmode": "group",
