@@ -44,6 +44,13 @@ def current() -> Run | None:
     return run
 
 
+def keep_alive() -> None:
+    """Say that this session's run is still wanted, while a page that takes long is drawn."""
+    run = current()
+    if run is not None:
+        trainer().check(run)
+
+
 def is_running() -> bool:
     """Whether this session has a run that goes on or waits in line."""
     run = current()

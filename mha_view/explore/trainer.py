@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mha_core.live import LiveSnapshot
 
-SILENT_SECONDS = 10.0
+SILENT_SECONDS = 20.0  # a busy server may draw a whole page between two questions
 log = logging.getLogger("twelve_heads")
 Make = Callable[[], "Iterator[LiveSnapshot | None]"]
 
