@@ -68,13 +68,14 @@ def draw_tiles(board: Board) -> None:
     words, order = board.words, board.order()
     labels = find_labels(board)
     titles = tile_titles(board, order, labels or {})
+    chosen = board.short(board.place)
     picture = explore.gallery(
         "gallery",
         board.grouping.apply(board.patterns[order]),
         board.grouping.apply_mask(board.keep),
         [
-            f"<b>{title}</b>" if place == board.place else title
-            for title, place in zip(titles, order, strict=True)
+            title.replace(short, f"<b>{short}</b>") if short == chosen else title
+            for title, short in zip(titles, map(board.short, order), strict=True)
         ],
         board.grouping.labels,
         words,
