@@ -29,7 +29,7 @@ def copying_without(heads: Heads) -> float:
     heads replaced by their means."""
     import torch
 
-    from mha_core.evaluate import SCORE_SEED, noun_ids
+    from mha_core.roles import SCORE_SEED, noun_ids
 
     model = compute.load_weights()
     draw = torch.Generator().manual_seed(SCORE_SEED)

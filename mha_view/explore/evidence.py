@@ -87,27 +87,28 @@ def measure() -> Report:
 def _measure_parts(on_progress: Progress, count: int | None = None) -> Report:
     """The report, part by part; the shares are about the time each part takes."""
     from mha_core import evaluate
+    from mha_core import roles as measured
 
-    model, count = compute.load_weights(), count or evaluate.COUNT
+    model, count = compute.load_weights(), count or measured.COUNT
     on_progress("roles", 0.0)
-    roles = evaluate.measure_roles(model, count)
+    roles = measured.measure_roles(model, count)
     report: Report = {"roles": {name: asdict(role) for name, role in roles.items()}}
-    on_progress("tasks", 0.54)
+    on_progress("tasks", 0.38)
     report["tasks"] = {
         task: asdict(found) for task, found in evaluate.measure_tasks(model, count).items()
     }
     every = [entry.id for entry in model.tokenizer.entries if entry.kind == "word"]
     report["copying"] = {
-        name: evaluate.copying_accuracy(model, words, evaluate.SCORE_SEED, count)
-        for name, words in (("any", every), ("nouns", evaluate.noun_ids()))
+        name: measured.copying_accuracy(model, words, measured.SCORE_SEED, count)
+        for name, words in (("any", every), ("nouns", measured.noun_ids()))
     }
-    on_progress("knockout", 0.62)
+    on_progress("knockout", 0.51)
     report["knockout"] = evaluate.measure_knockout(model, count)
     report["everyday"] = evaluate.measure_everyday(model, roles)
     report["passed"] = evaluate.judge(report)
-    on_progress("heads", 0.85)
+    on_progress("heads", 0.80)
     report["heads"] = evaluate.measure_heads(model, count)
-    on_progress("damage", 0.89)
+    on_progress("damage", 0.85)
     report["damage"] = evaluate.measure_damage(model, min(count, 100))
     on_progress("damage", 1.0)
     return report
@@ -140,9 +141,9 @@ def labels_of(report: Report) -> dict[tuple[int, int], list[str]]:
 def head_means() -> Tensor:
     """Every head's mean output over sentences of the grammar, [layer, head, d_value]."""
     from mha_core.ablation import mean_heads
-    from mha_core.evaluate import CHOOSE_SEED
     from mha_core.grammar import make_documents
     from mha_core.probe import ids_of
+    from mha_core.roles import CHOOSE_SEED
 
     documents = [ids_of(document) for document in make_documents(CHOOSE_SEED, 100)]
     return mean_heads(compute.load_weights(), documents)

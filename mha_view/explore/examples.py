@@ -64,12 +64,13 @@ def examples_of(role: str, layer: int, head: int) -> tuple[Example, ...]:
 
 def _places(role: str) -> list[tuple[tuple[int, ...], int, int]]:
     """Token numbers, query and target of the first sentences of a role."""
-    from mha_core import evaluate
+    from mha_core.roles import COUNT as SCORED
+    from mha_core.roles import SCORE_SEED, relation_rows
 
     if role not in REPEAT_ROLES:
-        rows = evaluate.relation_rows(role, evaluate.SCORE_SEED, evaluate.COUNT)
+        rows = relation_rows(role, SCORE_SEED, SCORED)
         return [(row.ids, row.query, row.target) for row in rows[:COUNT]]
-    generator = np.random.Generator(np.random.PCG64(evaluate.SCORE_SEED))
+    generator = np.random.Generator(np.random.PCG64(SCORE_SEED))
     entries = compute.load_weights().tokenizer.entries
     words = [entry.id for entry in entries if entry.kind == "word"]
     places = []

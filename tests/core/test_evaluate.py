@@ -11,20 +11,18 @@ import torch
 from mha_core.checkpoint import FINAL, hash_tensors, list_checkpoints, load_model
 from mha_core.errors import DataError
 from mha_core.evaluate import (
-    Role,
     evaluate,
     format_report,
     judge,
     main,
     measure_accuracy,
-    measure_roles,
     measure_tasks,
-    relation_rows,
 )
 from mha_core.everyday import everyday_beginnings, everyday_sentences, read_sentence
 from mha_core.grammar import hash_documents
 from mha_core.model import ToyModel, load_toy_model
 from mha_core.probe import Pair, find_exact, prefer_right
+from mha_core.roles import Role, measure_roles, relation_rows
 
 COUNT = 60
 
