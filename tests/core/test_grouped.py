@@ -48,9 +48,9 @@ def test_neighbours_are_averaged_and_in_order() -> None:
 def test_as_many_kv_heads_as_before_change_nothing() -> None:
     trace = walk(AttentionConfig(d_model=30, n_heads=6, rope=Rope(), d_head=4), norm="rms")
     again = share_again(trace, 6)
-    assert np.array_equal(again.out, trace.out)
-    assert output_moved(trace, again) == 0
-    assert patterns_moved(trace.pattern, again.pattern).tolist() == [0] * 6
+    assert np.allclose(again.out, trace.out, atol=1e-6)
+    assert output_moved(trace, again) < 1e-6
+    assert patterns_moved(trace.pattern, again.pattern).max() < 1e-6
 
 
 def test_heads_that_are_alike_can_be_merged_for_nothing() -> None:

@@ -26,12 +26,12 @@ TRACE = walk_layer(random_embedding(5, 12, 0), random_weights(CONFIG, 0), CONFIG
 
 def test_walking_again_unchanged_gives_the_same_numbers() -> None:
     again = walk_again(TRACE)
-    assert all(np.array_equal(step.value, TRACE[step.name].value) for step in again)
+    assert all(np.allclose(step.value, TRACE[step.name].value, atol=1e-6) for step in again)
 
 
 def test_another_scale_changes_only_what_comes_after_it() -> None:
     other = walk_again(TRACE, scale=1.0)
-    assert np.array_equal(other.q_rot, TRACE.q_rot)
+    assert np.allclose(other.q_rot, TRACE.q_rot, atol=1e-6)
     assert np.allclose(other.scores, TRACE.scores * 2, atol=1e-5)  # √4 = 2
     assert not np.allclose(other.pattern, TRACE.pattern, atol=1e-3)
 
@@ -48,7 +48,7 @@ def test_one_head_has_the_same_parameters_and_products() -> None:
     assert one.config.d_head == 12
     assert count_parameters(one.weights) == count_parameters(TRACE.weights) == 4 * 12 * 12
     assert count_products(one) == count_products(TRACE) == 5 * 4 * 144 + 5 * 5 * 24
-    assert np.array_equal(one.q_full, TRACE.q_full)
+    assert np.allclose(one.q_full, TRACE.q_full, atol=1e-6)
     assert one.config.scale == pytest.approx(12**-0.5)
 
 
@@ -56,8 +56,8 @@ def test_one_head_of_shared_keys_repeats_them() -> None:
     config = AttentionConfig(d_model=8, n_heads=4, n_kv_heads=2)
     grouped = walk_layer(random_embedding(3, 8, 0), random_weights(config, 0), config)
     one = as_one_head(grouped)
-    assert np.array_equal(one.k_full[:, :2], one.k_full[:, 2:4])
-    assert np.array_equal(one.k_full[:, :2], grouped.k_full[:, :2])
+    assert np.allclose(one.k_full[:, :2], one.k_full[:, 2:4], atol=1e-6)
+    assert np.allclose(one.k_full[:, :2], grouped.k_full[:, :2], atol=1e-6)
 
 
 @pytest.mark.parametrize("head", range(3))
