@@ -70,25 +70,6 @@ def repeat_batches(recipe: Recipe) -> Iterator[Batch]:
         yield ids, following
 
 
-def train_live(
-    *,
-    d_model: int = 64,
-    n_heads: int = 4,
-    n_layers: int = 2,
-    seed: int = 0,
-    steps: int = 300,
-    every: int = 10,
-) -> Iterator[LiveSnapshot]:
-    """Train a small model on repeats of random nouns; hand out a snapshot every few steps.
-
-    The arguments are those of `live_steps`.
-    """
-    taken = live_steps(
-        d_model=d_model, n_heads=n_heads, n_layers=n_layers, seed=seed, steps=steps, every=every
-    )
-    return (snapshot for snapshot in taken if snapshot is not None)
-
-
 def live_steps(
     *,
     d_model: int = 64,

@@ -442,10 +442,10 @@ def test_a_visitor_trains_a_model(lang: str) -> None:
 
 
 def test_sizes_that_do_not_fit_are_told_in_words() -> None:
-    from mha_core.live import train_live
+    from mha_core.live import live_steps
 
     trainer = Trainer()
-    run = trainer.ask("a", lambda: train_live(d_model=30, n_heads=4))
+    run = trainer.ask("a", lambda: live_steps(d_model=30, n_heads=4))
     assert run.ended.wait(60)
     assert "30" in Words("zh").error(run.failure)  # type: ignore[arg-type]
 
