@@ -113,7 +113,9 @@ def _remarks(config: Json) -> list[Note]:
 def _null_remarks(config: Json, sizes: Sizes) -> list[Note]:
     """What a null in the file was read as."""
     notes = []
-    source = Note("sizes.word.built" if sizes.parameters.base else "sizes.word.closed")
+    counted = sizes.parameters.source
+    is_built = counted is not None and counted.key == "sizes.source.built"
+    source = Note("sizes.word.built" if is_built else "sizes.word.closed")
     for name in NAMES["d_head"]:
         if name in config and config[name] is None and sizes.first.d_head:
             notes.append(Note("sizes.note.null_head", name=name, d_head=sizes.first.d_head))

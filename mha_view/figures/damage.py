@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mha_view.components.plot import escape_label
 from mha_view.figures import heat
 from mha_view.show import Picture
 from mha_view.words import Words
 
 Array = NDArray[np.floating]
+LABEL_WIDTH = 18  # letters; a longer task takes a second line
 
 
 def damage(lost: Array, tasks: Sequence[str], heads: Sequence[str], words: Words) -> Picture:
@@ -32,11 +35,14 @@ def damage(lost: Array, tasks: Sequence[str], heads: Sequence[str], words: Words
         colour=heat.signed_axis([lost], words("axis.accuracy")),
         hover=words("hover.damage"),
     )
+    figure["layout"]["yaxis"]["ticktext"] = [
+        "<br>".join(map(escape_label, wrap(task, LABEL_WIDTH))) for task in tasks
+    ]
     row, column = (int(n) for n in np.unravel_index(int(lost.argmax()), lost.shape))
     return Picture(
         "damage",
         figure,
         words("alt.damage", task=tasks[row], head=heads[column], lost=f"{lost[row, column]:.2f}"),
-        height=120 + 30 * len(tasks),
+        height=120 + 32 * len(tasks),
         arrays={"damage": -lost},
     )

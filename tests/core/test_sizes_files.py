@@ -47,6 +47,16 @@ REFUSED = {
 }
 
 
+@pytest.mark.parametrize(
+    ("model_type", "source"),
+    [("mistral", "as many as query heads"), ("internlm2", "by its closed form")],
+)
+def test_null_kv_heads_are_told_with_their_source(model_type: str, source: str) -> None:
+    asked = {"model_type": model_type, "num_key_value_heads": None, "architectures": None}
+    found = measure(GOOD | asked)
+    assert f"num_key_value_heads is null: 8 KV heads, {source}." in map(str, found.notes)
+
+
 def run(path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
     status = main([str(path), "--json"])
     printed = capsys.readouterr()

@@ -1,13 +1,13 @@
 // A Plotly figure that keeps its place: one node, Plotly.react, a pick that comes back.
 
-import { arrange, cellAt, describe, frame, matrixOf, moved, outline } from "./cells.js";
+import { NARROW, arrange, cellAt, describe, frame, matrixOf, moved, outline } from "./cells.js";
 import { element, plain } from "./dom.js";
 import { addFrames } from "./frames.js";
 import { loadPlotly, loadStyle } from "./load.js";
 import { unpack } from "./packet.js";
 import { escapeHtml, place, standalone } from "./saved.js";
 import { readTheme, resolveColours, template } from "./theme.js";
-import { placeTiles } from "./tiles.js";
+import { fitNarrow, placeTiles } from "./tiles.js";
 import { addToolbar } from "./toolbar.js";
 
 const SEND_AFTER = 120; // milliseconds without a further key before a pick goes to the server
@@ -154,6 +154,7 @@ class PlotView {
       height: this.header.height ?? figure.layout?.height ?? 360,
     };
     if (!tiles && parts.some((part) => part.matrices.length)) layout.plot_bgcolor ??= theme.empty;
+    if (!tiles && width < NARROW) fitNarrow(layout);
     layout.dragmode ??= matchMedia("(pointer: coarse)").matches ? false : "zoom";
     if (tiles) {
       const labels = parts.find((part) => part.layout.grid).trace.meta;

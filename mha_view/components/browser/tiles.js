@@ -2,6 +2,8 @@
 
 import { tileCorner } from "./cells.js";
 
+const MOST_SLANTED = 12; // more labels than these overlap on a phone unless they stand upright
+
 /** Axes, height, backgrounds, titles and colour bar for a grid of tiles. */
 export function placeTiles(layout, { cells, titles, grid }, height, labels, theme, room) {
   layBarAbove(layout);
@@ -37,6 +39,13 @@ export function placeTiles(layout, { cells, titles, grid }, height, labels, them
   }
 }
 
+/** On a phone a plain figure keeps its width for itself: the bar above, many labels upright. */
+export function fitNarrow(layout) {
+  layBarAbove(layout);
+  const axis = layout.xaxis;
+  if (axis?.tickvals?.length > MOST_SLANTED) layout.xaxis = { ...axis, tickangle: -90 };
+}
+
 /** The colour bar lies over the grid, where it takes no width from it. */
 function layBarAbove(layout) {
   if (!layout.coloraxis) return;
@@ -45,7 +54,7 @@ function layBarAbove(layout) {
     ...layout.coloraxis,
     colorbar: {
       ...colorbar, orientation: "h", lenmode: "pixels", len: 220, thickness: 8,
-      x: 0, xanchor: "left", xpad: 0, yref: "container", y: 1, yanchor: "top", ypad: 4,
+      xref: "container", x: 0, xanchor: "left", xpad: 0, yref: "container", y: 1, yanchor: "top", ypad: 4,
       title: { ...colorbar?.title, side: "right" },
     },
   };
