@@ -122,8 +122,8 @@ def mixture() -> list[tuple[float, str, Maker]]:
     return [
         (0.17, "reference", en.make_reference),
         (0.09, "everyday", everyday.make_everyday),
-        (0.10, "reflexive", clauses.make_reflexive),
-        (0.13, "agreement", clauses.make_agreement),
+        (0.08, "reflexive", clauses.make_reflexive),
+        (0.15, "agreement", clauses.make_agreement),
         (0.13, "repeat", repeats.make_repeat),
         (0.02, "names", repeats.make_names),
         (0.11, "receiver", clauses.make_receiver),

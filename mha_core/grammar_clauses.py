@@ -42,7 +42,7 @@ def _countable() -> list[Noun]:
 
 def make_agreement(draw: random.Random) -> Document:
     """A subject, a distractor of the other number and another family, then the verb."""
-    if draw.random() < 0.35:
+    if draw.random() < 0.42:
         return _make_quantity(draw)
     document = Document("en")
     opening(document, draw)
@@ -89,20 +89,28 @@ QUANTITIES = (
     *(("two of", True), ("three of", True), ("one of", False), ("each of", False)),
     ("no one but", False),
 )
+# The same before one noun: "the king" of someone, "the house" of a thing.
+SINGLE = ("no one but", "no one other than")
+PARTS = ("all of", "some of", "a piece of")
 
 
 def _make_quantity(draw: random.Random) -> Document:
     """Some of the kings near the wolves rule: the noun in the phrase says what they do.
 
-    No noun stands where a subject mostly stands, so a head has to make do with the next best one.
+    No noun stands where a subject mostly stands, so a head has to make do with the next best one,
+    which is as often one as many: no one but the king.
     """
     document = Document("en")
     opening(document, draw)
-    quantity, many = draw.choice(QUANTITIES)
-    document.add(title(quantity, document))
     nouns = _countable()
     noun, other = draw.choice(nouns), draw.choice(nouns)
-    mention(document, draw, noun, "they", "the")
+    quantity, many = draw.choice(QUANTITIES)
+    pronoun = "they"
+    if draw.random() < 0.5:
+        quantity, many = draw.choice(PARTS if noun.is_thing else SINGLE), False
+        pronoun = "it"
+    document.add(title(quantity, document))
+    mention(document, draw, noun, pronoun, "the")
     if draw.random() < 0.5 and other.family != noun.family:
         second = (other, draw.choice(("they", "it")))
         _insert(document, draw, noun, second, draw.random() < 0.4)
