@@ -18,7 +18,7 @@ from mha_core.grammar_english import (
     some_thing,
     title,
 )
-from mha_core.lexicon import Noun, Verb, settle
+from mha_core.lexicon import Noun, Verb, invent_word, settle
 
 OWNER = {"he": "his", "she": "her", "it": "its", "they": "their"}
 SELF = {"he": "himself", "she": "herself", "it": "itself", "they": "themselves"}
@@ -42,8 +42,11 @@ def _countable() -> list[Noun]:
 
 def make_agreement(draw: random.Random) -> Document:
     """A subject, a distractor of the other number and another family, then the verb."""
-    if draw.random() < 0.42:
+    kind = draw.random()
+    if kind < 0.25:
         return _make_quantity(draw)
+    if kind < 0.5:
+        return _make_empty_subject(draw)
     document = Document("en")
     opening(document, draw)
     nouns = _countable()
@@ -89,31 +92,48 @@ QUANTITIES = (
     *(("two of", True), ("three of", True), ("one of", False), ("each of", False)),
     ("no one but", False),
 )
-# The same before one noun: "the king" of someone, "the house" of a thing.
-SINGLE = ("no one but", "no one other than")
-PARTS = ("all of", "some of", "a piece of")
 
 
 def _make_quantity(draw: random.Random) -> Document:
     """Some of the kings near the wolves rule: the noun in the phrase says what they do.
 
-    No noun stands where a subject mostly stands, so a head has to make do with the next best one,
-    which is as often one as many: no one but the king.
+    No noun stands where a subject mostly stands, so a head has to make do with the next best one.
     """
     document = Document("en")
     opening(document, draw)
+    quantity, many = draw.choice(QUANTITIES)
+    document.add(title(quantity, document))
     nouns = _countable()
     noun, other = draw.choice(nouns), draw.choice(nouns)
-    quantity, many = draw.choice(QUANTITIES)
-    pronoun = "they"
-    if draw.random() < 0.5:
-        quantity, many = draw.choice(PARTS if noun.is_thing else SINGLE), False
-        pronoun = "it"
-    document.add(title(quantity, document))
-    mention(document, draw, noun, pronoun, "the")
+    mention(document, draw, noun, "they", "the")
     if draw.random() < 0.5 and other.family != noun.family:
         second = (other, draw.choice(("they", "it")))
         _insert(document, draw, noun, second, draw.random() < 0.4)
+    _delay(document, draw)
+    _add_verb(document, draw, noun, many)
+    document.add(".")
+    return document
+
+
+# Subjects that say nothing about what they do, and whether the verb is plural.
+EMPTY = (("the one", False), ("this one", False), ("all", True), ("those", True))
+
+
+def _make_empty_subject(draw: random.Random) -> Document:
+    """Those near the wolves hunt: the subject says nothing, the noun beside it what they do.
+
+    A head that looks for the subject finds an unknown or an empty word, and needs the next noun.
+    """
+    document = Document("en")
+    opening(document, draw)
+    noun = draw.choice(_countable())
+    subject, many = draw.choice(EMPTY)
+    if draw.random() < 0.5:
+        document.add(title("the", document))
+        document.add_unknown(invent_word(draw, "english"))
+    else:
+        document.add(title(subject, document))
+    _insert(document, draw, noun, (noun, draw.choice(("they", "it"))), draw.random() < 0.4)
     _delay(document, draw)
     _add_verb(document, draw, noun, many)
     document.add(".")
