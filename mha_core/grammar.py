@@ -8,6 +8,7 @@ for, which noun a verb belongs to, and so on. The rules that make heads necessar
 - The two candidates of a reference take different pronouns and the antecedent is the subject
   half of the time; in a small share both take "it" or 它, and animacy decides.
 - Between a subject and its verb stands a distractor of the other number or another family.
+- A subject may say nothing ("those near the wolves"), so that the next best noun is needed.
 """
 
 from __future__ import annotations

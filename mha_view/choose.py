@@ -8,20 +8,32 @@ from numpy.typing import NDArray
 Array = NDArray[np.floating]
 
 
-def strongest_look(pattern: Array) -> tuple[int, int]:
-    """The query and key of a head's strongest look away from the first token and from itself.
+def clearest_look(pattern: Array) -> tuple[int, int]:
+    """The query and key that show best what a head does.
+
+    A look is clear when it takes more than half of a query's attention. The strongest clear look
+    beyond a neighbour comes first, then one at a neighbour, at the query itself, at the first
+    token; where none is clear, the strongest at another token.
 
     Args:
         pattern: [query, key].
 
-    >>> strongest_look(np.array([[1.0, 0, 0], [0.9, 0.1, 0], [0.5, 0.3, 0.2]]))
+    >>> clearest_look(np.array([[1.0, 0, 0], [0.9, 0.1, 0], [0.5, 0.3, 0.2]]))
     (2, 1)
+    >>> clearest_look(np.array([[1.0, 0, 0, 0], [0, 1, 0, 0], [0, 0.9, 0.1, 0], [0, 0.6, 0, 0.4]]))
+    (3, 1)
     """
-    away = np.array(pattern)
-    np.fill_diagonal(away, 0.0)
-    if away[:, 1:].any():
-        away[:, 0] = 0.0
-    query, key = np.unravel_index(int(away.argmax()), away.shape)
+    queries, keys = np.indices(pattern.shape)
+    distances, others = np.abs(queries - keys), keys > 0
+    many = queries > 1  # among one or two keys every look is large
+    away = np.where(others & (distances > 0), pattern, 0.0)
+    for allowed in (others & (distances > 1), others & (distances > 0), others & many, many):
+        looks = np.where(allowed, pattern, 0.0)
+        if looks.max() > 0.5:
+            break
+    else:
+        looks = away if away.any() else pattern
+    query, key = np.unravel_index(int(looks.argmax()), looks.shape)
     return int(query), int(key)
 
 

@@ -43,6 +43,7 @@ MOST_OTHERS = 3
 # The models a visitor can train, and for how many steps at most.
 LIVE_WIDTHS, LIVE_HEADS, LIVE_LAYERS = (32, 48, 64, 96), (1, 2, 4, 8), (1, 2, 3)
 LIVE_STEPS = 300
+DEFAULT_HEAD = {"en": 0, "zh": 2}  # of layer 0
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class Scene:
     text: str = DEFAULT_TEXT["en"]
     weights: WeightsName = "toy"
     layer: int = 0
-    head: int = 0
+    head: int = DEFAULT_HEAD["en"]
     mask: MaskName = "causal"
     window: int = 4
     prefix: int = 4
@@ -401,6 +402,11 @@ def link_holds_text(scene: Scene) -> bool:
     return scene.text in TEXTS.values() or len(pack_text(scene.text)) <= ROOM_FOR_TEXTS
 
 
+def start_in(lang: str) -> dict[str, Any]:
+    """A language's first sentence, and the head that finds its pronoun's antecedent."""
+    return {"text": DEFAULT_TEXT[lang], "head": DEFAULT_HEAD[lang]}
+
+
 def read_link(link: Mapping[str, str], start: Scene | None = None) -> tuple[Scene, list[str]]:
     """A scene from query parameters, and the names of those that could not be used.
 
@@ -412,8 +418,8 @@ def read_link(link: Mapping[str, str], start: Scene | None = None) -> tuple[Scen
         The scene, and the offending parameters as `name=value`, each cut to 40 characters.
     """
     scene = start or Scene()
-    if start is None and link.get("lang") in DEFAULT_TEXT:
-        scene = scene.with_(text=DEFAULT_TEXT[link["lang"]])
+    if start is None and link.get("lang") in DEFAULT_TEXT and not {"s", "t"} & link.keys():
+        scene = scene.with_(**start_in(link["lang"]))
     refused: list[str] = []
     for name, value in link.items():
         try:

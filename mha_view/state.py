@@ -10,8 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from mha_view.scene import Scene, read_link, write_link
-from mha_view.texts import DEFAULT_TEXT
+from mha_view.scene import Scene, read_link, start_in, write_link
 
 MOST_UNDO = 50
 
@@ -100,8 +99,10 @@ def note_written() -> dict[str, str]:
 
 
 def switch_language(lang: str) -> None:
-    """Change the language; a default sentence not yet changed follows."""
-    text = scene().text
-    if text == DEFAULT_TEXT[scene().lang]:
-        text = DEFAULT_TEXT[lang]
-    change(lang=lang, text=text)
+    """Change the language; a default sentence not yet changed follows, and so does its head."""
+    before, now = start_in(scene().lang), start_in(lang)
+    same = scene().text == before["text"]
+    change(lang=lang, **{
+        field: value for field, value in now.items()
+        if same and getattr(scene(), field) == before[field]
+    })  # fmt: skip

@@ -4,7 +4,7 @@ import streamlit as st
 
 from mha_core.whatif import entropy, look_again
 from mha_view import controls, derivations
-from mha_view.choose import strongest_look
+from mha_view.choose import clearest_look
 from mha_view.figures import whatif
 from mha_view.figures.walk import chain, head_patterns
 from mha_view.page import open_page
@@ -15,7 +15,7 @@ from mha_view.show import show, show_links
 page = open_page("attention")
 words, trace, labels = page.words, page.trace, page.labels
 page.draw_chips("q_rot", "k_rot", "scores", "pattern", "heads")
-first = strongest_look(trace.pattern[page.head])
+first = clearest_look(trace.pattern[page.head])
 head, query, key = page.picked_in("pattern", trace.pattern.shape[1:], first)
 
 left, right = st.columns([11, 10])

@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from mha_view.menu import ORDER, page_file
-from mha_view.scene import Scene, write_link
+from mha_view.scene import DEFAULT_HEAD, Scene, write_link
 from mha_view.texts import TEXTS
 from mha_view.words import LANGS, Words
 
@@ -151,7 +151,9 @@ def test_the_language_comes_from_the_browser_then_from_the_switch() -> None:
     app.run()
     assert app.title[0].value == Words("zh").lesson("overview", "title")
     assert app.text_input(key="text").value == TEXTS["ming"]
+    assert app.session_state["scene"].head == DEFAULT_HEAD["zh"]
     app.button_group(key="language").set_value("en").run()
+    assert app.session_state["scene"].head == DEFAULT_HEAD["en"]
     assert app.title[0].value == Words("en").lesson("overview", "title")
     assert app.text_input(key="text").value == TEXTS["cat"]
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mha_core.model import load_toy_model
 from mha_core.sizes import list_bundled
 from mha_view.scene import (
     CODECS,
@@ -179,3 +180,16 @@ def test_a_link_cannot_unpack_into_a_flood() -> None:
 def test_a_language_alone_brings_its_own_sentence() -> None:
     assert read_link({"lang": "zh"})[0].text == DEFAULT_TEXT["zh"]
     assert read_link({"lang": "en"})[0].text == DEFAULT_TEXT["en"]
+    assert read_link({"lang": "zh", "s": "cat"})[0].head == Scene().head
+
+
+@pytest.mark.parametrize(
+    ("lang", "pronoun", "antecedent"), [("en", "it", "cat"), ("zh", "他", "小明")]
+)
+def test_the_first_head_finds_what_the_pronoun_stands_for(
+    lang: str, pronoun: str, antecedent: str
+) -> None:
+    scene, _ = read_link({"lang": lang})
+    trace = load_toy_model().trace(scene.text)
+    row = trace.layers[scene.layer].pattern[scene.head, trace.tokens.index(pronoun)]
+    assert trace.tokens[row.argmax()] == antecedent

@@ -42,6 +42,11 @@ export function placeTiles(layout, { cells, titles, grid }, height, labels, them
 /** On a phone a plain figure keeps its width for itself: the bar above, many labels upright. */
 export function fitNarrow(layout) {
   layBarAbove(layout);
+  if (layout.coloraxis) {
+    const { colorbar } = layout.coloraxis;
+    Object.assign(colorbar, { xref: "container", title: { ...colorbar.title, side: "top" } });
+    layout.margin.t = 62;
+  }
   const axis = layout.xaxis;
   if (axis?.tickvals?.length > MOST_SLANTED) layout.xaxis = { ...axis, tickangle: -90 };
 }
@@ -54,7 +59,7 @@ function layBarAbove(layout) {
     ...layout.coloraxis,
     colorbar: {
       ...colorbar, orientation: "h", lenmode: "pixels", len: 220, thickness: 8,
-      xref: "container", x: 0, xanchor: "left", xpad: 0, yref: "container", y: 1, yanchor: "top", ypad: 4,
+      x: 0, xanchor: "left", xpad: 0, yref: "container", y: 1, yanchor: "top", ypad: 4,
       title: { ...colorbar?.title, side: "right" },
     },
   };
