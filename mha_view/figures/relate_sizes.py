@@ -231,7 +231,7 @@ def cost_curves(sizes: Sizes, n_tokens: int, words: Words) -> Picture:
                            for name, at in crossed.items()]),
             "text": [f"S = {round(at):,}" for at in crossed.values()],
             "textposition": [
-                "bottom right" if name == "causal" else
+                "bottom center" if name == "causal" else
                 "top right" if at < tokens[-1] / 5 else "top left"
                 for name, at in crossed.items()
             ],
