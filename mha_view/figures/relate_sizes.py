@@ -214,7 +214,7 @@ def cost_curves(sizes: Sizes, n_tokens: int, words: Words) -> Picture:
         for name, causal in (("two_way", False), ("causal", True))
     }
     known = [crossing for crossing in crossings.values() if crossing is not None]
-    tokens = np.unique(np.linspace(1, 1.25 * max([n_tokens, *known]), POINTS).astype(int))
+    tokens = np.unique(np.linspace(1, 1.45 * max([n_tokens, *known]), POINTS).astype(int))
     costs = {name: _costs(sizes, tokens, causal=name == "causal") for name in crossings}
     lines = [
         _line(tokens, costs["two_way"][0], words("flops.projections"), ink("query")),
@@ -231,7 +231,7 @@ def cost_curves(sizes: Sizes, n_tokens: int, words: Words) -> Picture:
                            for name, at in crossed.items()]),
             "text": [f"S = {round(at):,}" for at in crossed.values()],
             "textposition": [
-                "bottom center" if name == "causal" else
+                "bottom right" if name == "causal" else
                 "top right" if at < tokens[-1] / 5 else "top left"
                 for name, at in crossed.items()
             ],
