@@ -63,7 +63,7 @@ def _projection(c: AttentionConfig, s: int, head: int, rope: bool) -> str:
         "key": ("K", "k", c.n_kv_heads * c.d_head),
         "value": ("V", "v", c.n_kv_heads * c.d_value),
     }
-    return r",\qquad ".join(
+    return r",\qquad\allowbreak ".join(
         rf"{coloured(role, shaped(name, rows, s))} = {shaped(f'W_{low}', rows, c.d_model)}\,"
         rf"{shaped('X', c.d_model, s)}"
         for role, (name, low, rows) in sizes.items()
@@ -75,7 +75,7 @@ def _heads(c: AttentionConfig, s: int, head: int, rope: bool) -> str:
     blocks = rf"{first}\\ \vdots\\ {last}"
     return (
         rf"{coloured('query', shaped('Q', c.n_heads * c.d_head, s))} = "
-        rf"\begin{{bmatrix}}{blocks}\end{{bmatrix}},\qquad "
+        rf"\begin{{bmatrix}}{blocks}\end{{bmatrix}},\qquad\allowbreak "
         rf"{coloured('query', 'Q_k')}\in\mathbb{{R}}^{{{c.d_head}\times {s}}}"
     )
 
@@ -88,7 +88,7 @@ def _rope(c: AttentionConfig, s: int, head: int, rope: bool) -> str:
     turned = coloured("query", r"\tilde q")
     base = f"{c.rope.base:g}" if c.rope else "10000"
     return (
-        rf"{turned} = {turn}\,{coloured('query', 'q')},\qquad "
+        rf"{turned} = {turn}\,{coloured('query', 'q')},\qquad\allowbreak "
         rf"\theta_p = {base}^{{-2p/{c.d_head}}},\quad p = 0,\ldots,{c.d_head // 2 - 1}"
     )
 
@@ -100,7 +100,7 @@ def _attention(c: AttentionConfig, s: int, head: int, rope: bool) -> str:
     key = coloured("key", rf"{tilde}K_{{{kv_head}}}")
     return (
         rf"\mathrm{{head}}_{{{head}}} = {coloured('value', f'V_{{{kv_head}}}')}\;"
-        rf"{coloured('pattern', 'A')}^{{\top}},\qquad "
+        rf"{coloured('pattern', 'A')}^{{\top}},\qquad\allowbreak "
         rf"{coloured('pattern', shaped('A', s, s))} = \mathrm{{softmax}}"
         rf"\!\left(\frac{{{query}\,{key}}}{{{root(c)}}}\right)"
     )
@@ -110,7 +110,8 @@ def _concat(c: AttentionConfig, s: int, head: int, rope: bool) -> str:
     concat = shaped(r"\mathrm{Concat}", c.n_heads * c.d_value, s)
     return (
         rf"{concat} = \begin{{bmatrix}}"
-        rf"\mathrm{{head}}_0\\ \vdots\\ \mathrm{{head}}_{{{c.n_heads - 1}}}\end{{bmatrix}},\qquad "
+        rf"\mathrm{{head}}_0\\ \vdots\\ \mathrm{{head}}_{{{c.n_heads - 1}}}\end{{bmatrix}},"
+        r"\qquad\allowbreak "
         rf"{c.n_heads}\times {c.d_value} = {c.n_heads * c.d_value}"
     )
 
@@ -119,7 +120,7 @@ def _output(c: AttentionConfig, s: int, head: int, rope: bool) -> str:
     concat = shaped(r"\mathrm{Concat}", c.n_heads * c.d_value, s)
     return (
         rf"{coloured('output', shaped('O', c.d_model, s))} = "
-        rf"{shaped('W_o', c.d_model, c.n_heads * c.d_value)}\,{concat},\qquad "
+        rf"{shaped('W_o', c.d_model, c.n_heads * c.d_value)}\,{concat},\qquad\allowbreak "
         rf"\text{{stream}} + {coloured('output', 'O')}"
     )
 
