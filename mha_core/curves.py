@@ -101,9 +101,9 @@ class Curves:
         self.scores.append(scores)
 
     def half_way(self, name: str) -> int:
-        """The first step at which the best head's score is half way up."""
+        """The first step at which the best head's score is half way from the first to the last."""
         best = np.array([scores.best()[name] for scores in self.scores])
-        middle = (best.min() + best.max()) / 2
+        middle = (best[0] + best[-1]) / 2
         return self.steps[int(np.argmax(best >= middle))]
 
     def write(self, path: Path) -> None:

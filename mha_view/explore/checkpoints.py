@@ -22,6 +22,12 @@ def final_step() -> int:
     return step
 
 
+def pool_steps() -> int:
+    """For how many first steps they were trained on repeats over a small pool only."""
+    recipe = json.loads(compute.load_weights().metadata["recipe"])
+    return int(recipe["pool_steps"])
+
+
 @lru_cache(maxsize=1)
 def list_steps() -> tuple[int, ...]:
     """The training steps of the shipped checkpoints and of the final weights; none where there

@@ -101,7 +101,7 @@ def draw_evidence(board: Board, report: Report) -> None:
     st.markdown(words(f"role.{name}.means"))
     tests = evidence.role_tests(report, name)
     if tests:
-        told = ", ".join(
+        told = words("list.and").join(
             f"{'✓' if met else '✗'} {_test_name(test, words)}" for test, met in tests.items()
         )
         st.caption(words("evidence.tests", tests=told))
@@ -141,7 +141,8 @@ def _draw_examples(board: Board, name: str, layer: int, head: int) -> None:
         told = words("evidence.weight", weight=f"{example.weight:.2f}")
         picked = Picked("pattern", head, example.query, example.target)
         changes = {"text": example.text, "layer": layer, "head": head, "picked": picked}
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        with st.container(gap="xxsmall"):
+            st.html(example_html(example, told))
             st.button(
                 words("evidence.take"),
                 key=f"example_{name}_{number}",
@@ -149,7 +150,6 @@ def _draw_examples(board: Board, name: str, layer: int, head: int) -> None:
                 type="tertiary",
                 **state.setter(weights="toy", **changes),
             )
-            st.html(example_html(example, told))
 
 
 def _draw_knockout(report: Report, name: str, words: Words) -> None:
@@ -239,7 +239,7 @@ def draw_damage(board: Board, report: Report) -> None:
     silent = int((np.abs(lost).max(axis=0) < 0.05).sum())
     st.caption(
         words("damage.caption", n=found["n"], head=board.short(place), task=tasks[row],
-              lost=f"{lost[row, place]:.0%}", silent=silent, heads=lost.shape[1])
+              lost=f"{100 * lost[row, place]:.0f}", silent=silent, heads=lost.shape[1])
     )  # fmt: skip
 
 
@@ -251,7 +251,7 @@ def draw_jurors(board: Board, report: Report) -> None:
     for task, losses in zip(found["tasks"], lost, strict=True):
         best = np.argsort(-losses, kind="stable")[:2]
         told = [
-            f"{board.short(int(place))}  −{losses[place]:.0%}" if losses[place] > 0 else "–"
+            f"{board.short(int(place))}  −{100 * losses[place]:.0f}" if losses[place] > 0 else "–"
             for place in best
         ]
         rows.append([words(f"task.{task}"), f"{report['tasks'][task]['mean']:.0%}", *told])

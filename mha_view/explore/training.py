@@ -86,6 +86,7 @@ def _draw_shipped_curves(board: Board, step: int) -> None:
         words,
     )  # fmt: skip
     st.markdown(words("training.phases", order=told))
+    st.markdown(words("training.pool", steps=checkpoints.pool_steps()))
 
 
 def draw_live(board: Board) -> None:
