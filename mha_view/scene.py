@@ -137,7 +137,7 @@ class Scene:
     view: View = "heat"
     hide_special: bool = False
     whole_words: bool = False
-    role: RoleName = "induction"
+    role: RoleName = "pronoun"
     off: tuple[tuple[int, int], ...] = ()
     ablation: Ablation = "mean"
     after: int = -1

@@ -57,8 +57,8 @@ def test_from_a_label_to_its_sentences_and_its_damage_in_two_clicks(
     for role in ("previous", "induction", "pronoun", "subject"):
         row = page.locator(f'tr[data-role="{role}"]')
         expect(row).to_contain_text(words("roles.labelled"))
-    page.get_by_test_id("stButtonGroup").get_by_text(words("role.pronoun"), exact=True).click()
-    expect(page.get_by_text(words("role.pronoun.means"))).to_be_visible()
+    page.get_by_test_id("stButtonGroup").get_by_text(words("role.subject"), exact=True).click()
+    expect(page.get_by_text(words("role.subject.means"))).to_be_visible()
     expect(page.locator(".example")).to_have_count(6)
     expect(page.get_by_text(words("knockout.intact")).first).to_be_visible()
     before = page.get_by_role("textbox").first.input_value()
