@@ -21,6 +21,8 @@ from mha_view.words import Words
 
 Array = NDArray[np.floating]
 
+SHORT_TITLE = 10  # letters; over longer ones a phone shows fewer tiles side by side
+
 
 def gallery(
     name: str,
@@ -55,7 +57,8 @@ def gallery(
         name, patterns, keep, labels, words,
         titles=titles, scale=scale, hover="hover.board", colours=colours, across=across,
     )  # fmt: skip
-    figure["data"][0]["meta"]["tile"] |= {"largest": largest, "narrow": min(3, len(patterns))}
+    narrow = 3 if max(map(len, titles)) <= SHORT_TITLE else 2
+    figure["data"][0]["meta"]["tile"] |= {"largest": largest, "narrow": min(narrow, len(patterns))}
     shown = np.where(keep, patterns, np.nan)
     return Picture(name, figure, alt, height=None, arrays={name: shown}, block=(block, block))
 
