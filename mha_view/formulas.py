@@ -54,7 +54,8 @@ def _overview(c: AttentionConfig, s: int, head: int, rope: bool) -> str:
 
 
 def _tokens(c: AttentionConfig, s: int, head: int, rope: bool) -> str:
-    return rf"{shaped('X', c.d_model, s)} = [\,x_0\;\ldots\;x_{{{s - 1}}}\,]"
+    stream = shaped(r"X_\text{in}", c.d_model, s)
+    return rf"{stream} = [\,x_0\;\ldots\;x_{{{s - 1}}}\,]"
 
 
 def _projection(c: AttentionConfig, s: int, head: int, rope: bool) -> str:
@@ -102,7 +103,7 @@ def _attention(c: AttentionConfig, s: int, head: int, rope: bool) -> str:
         rf"\mathrm{{head}}_{{{head}}} = {coloured('value', f'V_{{{kv_head}}}')}\;"
         rf"{coloured('pattern', 'A')}^{{\top}},\qquad\allowbreak "
         rf"{coloured('pattern', shaped('A', s, s))} = \mathrm{{softmax}}"
-        rf"\!\left(\frac{{{query}\,{key}}}{{{root(c)}}}\right)"
+        rf"\!\left(\frac{{{query}\,{key}}}{{{root(c)}}} + M\right)"
     )
 
 
@@ -121,14 +122,14 @@ def _output(c: AttentionConfig, s: int, head: int, rope: bool) -> str:
     return (
         rf"{coloured('output', shaped('O', c.d_model, s))} = "
         rf"{shaped('W_o', c.d_model, c.n_heads * c.d_value)}\,{concat},\qquad\allowbreak "
-        rf"\text{{stream}} + {coloured('output', 'O')}"
+        rf"X_\text{{in}} + {coloured('output', 'O')}"
     )
 
 
 def _why_heads(c: AttentionConfig, s: int, head: int, rope: bool) -> str:
     width = c.n_heads * c.d_head
     return (
-        rf"1 \times \mathrm{{head}}\,[{width}, {s}]\quad\text{{/}}\quad "
+        rf"1 \times \mathrm{{head}}\,[{width}, {s}]\quad\longleftrightarrow\quad\allowbreak "
         rf"{c.n_heads} \times \mathrm{{head}}\,[{c.d_head}, {s}]"
     )
 
