@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+import numpy as np
 import streamlit as st
 
 from mha_core.derivation import (
@@ -71,8 +72,11 @@ def _whole_row(page: Page, head: int, query: int) -> str:
     keys = list(range(len(weights)))
     if len(keys) > most:
         keys = sorted(sorted(keys, key=lambda key: -weights[key])[:most])
+    keep = np.broadcast_to(page.trace.keep, page.trace.pattern.shape)[head, query]
     rows = [
         row(page.labels[key], "", plain(float(weights[key])), bar=float(weights[key]))
+        if keep[key]
+        else row(page.labels[key], words("plot.empty"), "—")
         for key in keys
     ]
     rest = len(weights) - len(keys)
@@ -227,7 +231,11 @@ def draw_concat(page: Page, place: int, token: int) -> None:
     head, feature = divmod(place, d_value)
     value = float(page.trace.concat[token, place])
     rows = [
-        row(page.words("panel.concat.row"), f"{place} ÷ {d_value}", f"{head} … {feature}"),
+        row(
+            page.words("panel.concat.row"),
+            f"{place} ÷ {d_value}",
+            page.words("panel.concat.name", head=head, feature=feature),
+        ),
         row(f"head_{head}[{feature}, {token}]", "", number(value)),
         row(f"Concat[{place}, {token}]", "", number(value), kind="total"),
     ]

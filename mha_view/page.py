@@ -26,6 +26,18 @@ if TYPE_CHECKING:
 
 AnyPage = TypeVar("AnyPage", bound="Page")
 
+# What the check calls each step of the trace: the key of its words.
+STEP_WORDS = {
+    "stream": "check.step.stream", "x": "dimension.input",
+    "q_full": "dimension.projection", "k_full": "dimension.projection",
+    "v_full": "dimension.projection",
+    "q": "dimension.heads", "k": "dimension.heads", "v": "dimension.heads",
+    "q_rot": "dimension.rope", "k_rot": "dimension.rope",
+    "raw": "check.step.raw", "scores": "dimension.scores", "masked": "check.step.masked",
+    "pattern": "check.step.pattern", "heads": "dimension.attention",
+    "concat": "dimension.concat", "out": "dimension.output", "residual": "dimension.residual",
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Page:
@@ -144,9 +156,9 @@ class Page:
             return
         why = self.text("why", **values)
         if given == answer:
-            st.success(self.words("ask.right") + " " + why)
+            st.success(self.words("ask.right") + "\n\n" + why)
         else:
-            st.warning(self.words("ask.wrong", answer=options[answer]) + " " + why)
+            st.warning(self.words("ask.wrong", answer=options[answer]) + "\n\n" + why)
 
     def picked_in(
         self,
@@ -233,9 +245,15 @@ def draw_check(page: Page) -> None:
     differences = compute.differences_of(page.scene)
     words = page.words
     worst = max(differences.relative, key=differences.relative.__getitem__)
+    named = {
+        name: words(
+            "check.step.named", step=words(STEP_WORDS[name]), symbol=page.trace[name].symbol
+        )
+        for name in differences.absolute
+    }
     lines = [
         words("check.pattern", value=f"{differences.absolute['pattern']:.1e}"),
-        words("check.worst", step=worst, value=f"{differences.relative[worst]:.1e}"),
+        words("check.worst", step=named[worst], value=f"{differences.relative[worst]:.1e}"),
         words("check.fused", value=f"{differences.fused:.1e}"),
     ]
     passed = differences.absolute["pattern"] <= 1e-5 and differences.relative[worst] <= 1e-5
@@ -244,7 +262,7 @@ def draw_check(page: Page) -> None:
     with st.expander(words("check.each")):
         st.table(
             {
-                words("check.step"): list(differences.absolute),
+                words("check.step"): list(named.values()),
                 words("check.absolute"): [f"{v:.1e}" for v in differences.absolute.values()],
                 words("check.relative"): [f"{v:.1e}" for v in differences.relative.values()],
             }

@@ -63,6 +63,9 @@ def draw_shift(page: Page) -> None:
     words, trace = page.words, page.trace
     st.slider(words("rope.shift.label"), 0, 256, **state.bind("shift"))
     shift = page.scene.shift
+    if shift == 0:
+        st.markdown(words("rope.shift.start"))
+        return
     here = np.arange(trace.n_tokens)
     change, largest, _ = compare_positions(trace, here, here + shift)
     rope = trace.config.rope
@@ -72,9 +75,9 @@ def draw_shift(page: Page) -> None:
         words(
             "rope.shift.result",
             shift=shift,
-            turned=f"{turned:.3f}",
-            change=f"{change:.1e}",
-            largest=f"{largest:.2f}",
+            turned=f"{turned:.6f}",
+            change=f"{change:.6f}",
+            largest=f"{largest:.6f}",
         )
     )
 

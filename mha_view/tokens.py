@@ -1,4 +1,4 @@
-"""The tokens page's parts: pieces as chips, the table of ids, one column of X."""
+"""The tokens page's parts: pieces as chips, the table of ids, one column of X_in."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from mha_core.tokenizer import Token
 
 MOST_PIECES = 200
+# Pixels of the table: a row, all of it at most, and each column, so that all five are seen.
+TABLE_ROW = 39
+MOST_TABLE = 560
+TABLE_WIDTHS = (62, 72, 92, 52, 62)
 
 
 def pieces(tokens: Sequence[Token], words: Words) -> str:
@@ -33,21 +37,26 @@ def pieces(tokens: Sequence[Token], words: Words) -> str:
 
 def draw_table(tokens: Sequence[Token], words: Words) -> None:
     """Place, piece, kind, id and where in the text each token stands."""
+    columns = {
+        words("tokens.place"): list(range(len(tokens))),
+        words("tokens.piece"): [token.display for token in tokens],
+        words("tokens.kind"): [words(f"kind.{token.kind}") for token in tokens],
+        words("tokens.id"): [token.id for token in tokens],
+        words("tokens.span"): [f"{token.start}–{token.end}" for token in tokens],
+    }
     st.dataframe(
-        {
-            words("tokens.place"): list(range(len(tokens))),
-            words("tokens.piece"): [token.display for token in tokens],
-            words("tokens.kind"): [words(f"kind.{token.kind}") for token in tokens],
-            words("tokens.id"): [token.id for token in tokens],
-            words("tokens.span"): [f"{token.start}–{token.end}" for token in tokens],
-        },
+        columns,
         hide_index=True,
-        height=320,
+        height=min(TABLE_ROW * (len(tokens) + 1) + 3, MOST_TABLE),
+        column_config={
+            name: st.column_config.Column(width=width)
+            for name, width in zip(columns, TABLE_WIDTHS, strict=True)
+        },
     )
 
 
 def draw_column(page: Page) -> None:
-    """One token's column of X, its first numbers as they are."""
+    """One token's column of X_in, its first numbers as they are."""
     picked = page.scene.picked
     token = 0
     if picked is not None and picked.figure == "stream":

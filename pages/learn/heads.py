@@ -41,12 +41,15 @@ st.subheader(words("heads.wrong"))
 wrong = split_wrongly(np.asarray(trace.q_full), config.n_heads)[page.head].T
 right_one = trace["q"].article_value[page.head]
 pair = [words("heads.right_way", head=page.head), words("heads.wrong_way", head=page.head)]
+# The columns of the wrong one are no tokens, so both are numbered.
+numbered = {"columns": features(len(page.labels)), "column_title": words("axis.column")}
 show(
     tensor_tiles(
-        "split", [right_one, wrong], pair, words, symbol="Q", across=2, pickable=False, **frame
+        "split", [right_one, wrong], pair, words,
+        symbol="Q", across=2, pickable=False, **{**frame, **numbered},
     ),
     words,
-)
+)  # fmt: skip
 difference = float(np.abs(right_one - wrong).max())
 st.caption(words("heads.wrong.caption", difference=f"{difference:.2f}", n=config.n_heads))
 

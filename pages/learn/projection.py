@@ -25,10 +25,11 @@ _, feature, token = page.picked_in(figure, shape, largest_cell(results[figure]))
 
 left, right = st.columns([3, 2])
 with left.container(border=True):
-    st.markdown(f"##### {words('projection.results')}")
+    reach = list(results.values())
+    largest = max(float(np.abs(result).max()) for result in reach)
+    st.markdown(f"##### {words('projection.results', reach=f'{largest:.2f}')}")
     for column, name in zip(st.columns(3), results, strict=True):
         with column:
-            reach = list(results.values())
             drawn = feature_matrix(trace[name], page.labels, words, reach=reach, bar=False)
             show(drawn, words, (0, feature, token) if name == figure else None)
     st.caption(page.text("picture"))

@@ -26,7 +26,8 @@ for column, role, vector in (
     with column.container(border=True):
         st.markdown(f"##### {words(f'rope.{role}', head=page.head)}")
         show(circles(vector, turned, role=role, position=token + page.scene.shift, **common), words)
-st.caption(words("rope.above") + " " + page.text("picture"))
+st.caption(words("rope.above"))
+st.caption(page.text("picture"))
 
 with st.expander(words("rotation.title", token=literal(page.labels[token]))):
     derivations.draw_rotation(page, "q", page.head, token)

@@ -1,4 +1,4 @@
-"""From text to the columns of X: pieces, ids, and one column of numbers for each."""
+"""From text to the columns of X_in: pieces, ids, and one column of numbers for each."""
 
 import streamlit as st
 
@@ -12,7 +12,7 @@ words, trace = page.words, page.trace
 page.draw_chips("stream", "x")
 st.html(tokens.pieces(page.reading.tokens, words))
 st.caption(words("tokens.legend"))
-left, right = st.columns([3, 2])
+left, right = st.columns([6, 5])
 with left.container(border=True):
     show(feature_matrix(trace["stream"], page.labels, words), words)
     st.caption(page.text("picture"))

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from mha_core.trace import AttentionTrace
 from mha_view.menu import ORDER, page_file
-from mha_view.scene import DEFAULT_HEAD, Scene, write_link
+from mha_view.page import STEP_WORDS
+from mha_view.scene import DEFAULT_HEAD, Picked, Scene, write_link
 from mha_view.texts import TEXTS
 from mha_view.words import LANGS, Words
 
@@ -172,3 +174,19 @@ def test_the_check_passes_under_every_mask(mask: str) -> None:
     app = open_app("attention", Scene(weights="custom", mask=mask, n_heads=4, n_kv_heads=2))
     assert not app.exception
     assert Words("en")("check.passed") in texts(app)
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_a_key_that_the_mask_hides_is_no_zero_in_the_row(lang: str) -> None:
+    picked = Picked("pattern", 0, 1, 0)
+    app = open_app("attention", Scene(lang=lang, weights="custom", text="a b c", picked=picked))
+    rows = re.findall(r"<tr.*?</tr>", html(app))
+    hidden = [row for row in rows if f"<td>{Words(lang)('plot.empty')}</td>" in row]
+    assert len(hidden) == len(re.findall(r'class="num">—</td>', "".join(rows))) > 0
+    assert not any("bar " in row for row in hidden)
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_the_check_calls_every_step_by_words(lang: str) -> None:
+    assert set(STEP_WORDS) == set(AttentionTrace.names())
+    assert all(Words(lang).has(key) for key in STEP_WORDS.values())
