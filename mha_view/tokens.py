@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from mha_view import compute
 from mha_view.page import Page
 from mha_view.panel import literal
 from mha_view.words import Words
@@ -64,9 +65,11 @@ def draw_column(page: Page) -> None:
     column = page.trace.stream[token]
     first = ", ".join(f"{value:.3f}" for value in column[:8])
     more = ", …" if len(column) > 8 else ""
+    layer = min(page.scene.layer, compute.n_layers_of(page.scene) - 1)
     st.markdown(
         page.words(
-            "tokens.column",
+            "tokens.deeper" if layer else "tokens.column",
+            layer=layer,
             token=literal(page.labels[token]),
             id=page.reading.tokens[token].id,
             d=len(column),

@@ -169,6 +169,12 @@ def test_a_sentence_stays_from_page_to_page_and_undo_takes_it_back() -> None:
     assert app.text_input(key="text").value == "the cat sat"
 
 
+def test_only_the_first_layer_reads_the_embedding_as_it_is() -> None:
+    told = [texts(open_app("tokens", Scene(layer=layer))) for layer in (0, 2)]
+    assert "of the embedding table, 96 numbers" in told[0]
+    assert "before layer 2 have added, 96 numbers" in told[1]
+
+
 @pytest.mark.parametrize("mask", ["causal", "two_way", "window", "prefix", "sink_window"])
 def test_the_check_passes_under_every_mask(mask: str) -> None:
     app = open_app("attention", Scene(weights="custom", mask=mask, n_heads=4, n_kv_heads=2))
