@@ -104,10 +104,11 @@ def labels_axis(labels: Sequence[str], starts: Sequence[int], title: str) -> Fig
         "ticktext": escaped * len(starts),
         "showticklabels": shown,
         "tickfont": {"size": 12 if len(labels) * len(starts) <= 45 else 10},
-        "title": {"text": title, "standoff": 6, "font": {"size": 13}},
         "showgrid": False,
         "zeroline": False,
         "ticks": "",
+        # Plotly would leave room for an empty title, too.
+        **({"title": {"text": title, "standoff": 6, "font": {"size": 13}}} if title else {}),
     }
 
 

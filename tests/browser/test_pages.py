@@ -233,3 +233,28 @@ def test_a_phone_scrolls_only_down(new_page: Callable[..., Page], server: str) -
         visit(page, server, name)
         wider = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert wider <= 0, name
+
+
+# The labels under each picture that come nearer to their neighbour than their letters allow.
+CROWDED = """() => [...document.querySelectorAll(".th-canvas")].flatMap((canvas) => {
+  const labels = [...canvas.querySelectorAll(".xtick text")].map((node) => {
+    const { left, width } = node.getBoundingClientRect();
+    const isTurned = node.getAttribute("transform").includes("rotate(-90");
+    const needs = isTurned ? parseFloat(getComputedStyle(node).fontSize) : width;
+    return { text: node.textContent, middle: left + width / 2, needs };
+  });
+  return labels.filter(({ middle, needs }, n) =>
+    n && middle - labels[n - 1].middle < (needs + labels[n - 1].needs) / 2 - 0.5);
+})"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("lang", LANGS)
+def test_labels_under_a_narrow_picture_stand_apart(
+    new_page: Callable[..., Page], server: str, lang: str, width: int
+) -> None:
+    page = new_page(viewport={"width": width, "height": 844})
+    for name in ("projection", "output", "specialisation"):
+        visit(page, server, name, f"v=1&lang={lang}")
+        assert page.locator(".xtick text").count() > 12, name
+        assert page.evaluate(CROWDED) == [], name

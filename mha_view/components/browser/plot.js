@@ -7,7 +7,7 @@ import { loadPlotly, loadStyle } from "./load.js";
 import { unpack } from "./packet.js";
 import { escapeHtml, place, standalone } from "./saved.js";
 import { readTheme, resolveColours, template } from "./theme.js";
-import { fitNarrow, placeTiles } from "./tiles.js";
+import { fitLabels, fitNarrow, placeTiles } from "./tiles.js";
 import { addToolbar } from "./toolbar.js";
 
 const SEND_AFTER = 120; // milliseconds without a further key before a pick goes to the server
@@ -155,6 +155,7 @@ class PlotView {
     };
     if (!tiles && parts.some((part) => part.matrices.length)) layout.plot_bgcolor ??= theme.empty;
     if (!tiles && width < NARROW) fitNarrow(layout);
+    if (!tiles) fitLabels(layout, width < NARROW);
     layout.dragmode ??= matchMedia("(pointer: coarse)").matches ? false : "zoom";
     if (tiles) {
       const labels = parts.find((part) => part.layout.grid).trace.meta;

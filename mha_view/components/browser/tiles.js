@@ -2,7 +2,11 @@
 
 import { tileCorner } from "./cells.js";
 
-const MOST_SLANTED = 12; // more labels than these overlap on a phone unless they stand upright
+const APART = 4; // pixels between two labels that stand side by side
+const SMALLEST_UPRIGHT = 11; // letters are made no smaller than this to stand upright
+const SMALLEST_TURNED = 9; // nor than this when turned
+const BAR = 220; // pixels; the colour bar's length where there is room
+const BAR_ROOM = 14; // pixels beside it, where half of its last number stands
 
 /** Axes, height, backgrounds, titles and colour bar for a grid of tiles. */
 export function placeTiles(layout, { cells, titles, grid }, height, labels, theme, room) {
@@ -39,28 +43,91 @@ export function placeTiles(layout, { cells, titles, grid }, height, labels, them
   }
 }
 
-/** On a phone a plain figure keeps its width for itself: the bar above, many labels upright. */
+/** A narrow plain figure keeps its width for itself: the bar lies above. */
 export function fitNarrow(layout) {
+  if (!hasBar(layout)) return;
+  const above = Math.max(62, 54 + layout.margin.t);
   layBarAbove(layout);
-  if (layout.coloraxis) {
-    const { colorbar } = layout.coloraxis;
-    Object.assign(colorbar, { xref: "container", title: { ...colorbar.title, side: "top" } });
-    layout.margin.t = 62;
-  }
+  const { colorbar } = layout.coloraxis;
+  Object.assign(colorbar, {
+    xref: "container", xpad: BAR_ROOM, len: Math.min(BAR, layout.width - 2 * BAR_ROOM),
+    title: { ...colorbar.title, side: "top" },
+  });
+  layout.margin.t = above;
+}
+
+/** Labels under a plain figure: level where they fit, else turned and no larger than a column;
+ *  where columns are narrower than letters, every second one has a label, or none. */
+export function fitLabels(layout, isNarrow) {
   const axis = layout.xaxis;
-  if (axis?.tickvals?.length > MOST_SLANTED) layout.xaxis = { ...axis, tickangle: -90 };
+  if (!axis?.ticktext?.length || axis.showticklabels === false) return;
+  if (!isNarrow && axis.tickangle === undefined) return; // Plotly finds the angle
+  const { tickvals, ticktext } = axis;
+  const column = plotWidth(layout) / (tickvals.at(-1) - tickvals[0] + 1);
+  const letter = axis.tickfont?.size ?? 12;
+  const level = levelSize(axis, column, letter, fontOf(layout));
+  if (level) {
+    layout.xaxis = { ...axis, tickangle: 0, tickfont: { ...axis.tickfont, size: level } };
+    return;
+  }
+  if (!isNarrow) return;
+  const step = column < SMALLEST_TURNED ? 2 : 1;
+  const size = Math.min(letter, Math.floor(column * step));
+  const isShown = (_, index) => index % step === 0;
+  layout.xaxis = {
+    ...axis, tickangle: -90, tickfont: { ...axis.tickfont, size }, showticklabels: size >= SMALLEST_TURNED,
+    tickvals: tickvals.filter(isShown), ticktext: ticktext.filter(isShown),
+  };
+}
+
+/** The letters' size at which labels stand side by side `column` pixels apart; 0 if at none. */
+function levelSize({ tickvals, ticktext }, column, letter, font) {
+  for (let size = letter; size >= Math.min(letter, SMALLEST_UPRIGHT); size -= 1) {
+    const widths = ticktext.map((text) => textWidth(text, size, font));
+    const fits = (width, index) =>
+      !index || (width + widths[index - 1]) / 2 + APART <= column * (tickvals[index] - tickvals[index - 1]);
+    if (widths.every(fits)) return size;
+  }
+  return 0;
+}
+
+/** About how wide the axes will be: what the labels and the title at the left leave. */
+function plotWidth({ width, margin, yaxis, ...layout }) {
+  const size = yaxis?.tickfont?.size ?? 12;
+  const texts = yaxis?.showticklabels === false ? [""] : yaxis?.ticktext ?? ["−0.00"];
+  const widest = Math.max(...texts.map((text) => textWidth(text, size, fontOf(layout))));
+  const labels = widest ? widest + 8 : 0;
+  const title = yaxis?.title?.text ? 24 : 0;
+  return width - margin.r - Math.max(margin.l, labels + title);
+}
+
+function fontOf({ template }) {
+  return template.layout.font.family;
+}
+
+/** A label's width in pixels as Plotly prints it, its longest line's if it has several. */
+function textWidth(text, size, font) {
+  const pen = textWidth.pen ??= document.createElement("canvas").getContext("2d");
+  pen.font = `${size}px ${font}`;
+  const lines = text.replace(/&\w+;/g, "<").split("<br>");
+  return Math.max(...lines.map((line) => pen.measureText(line).width));
+}
+
+function hasBar({ coloraxis }) {
+  return coloraxis && coloraxis.showscale !== false;
 }
 
 /** The colour bar lies over the grid, where it takes no width from it. */
 function layBarAbove(layout) {
-  if (!layout.coloraxis) return;
+  if (!hasBar(layout)) return;
   const { colorbar } = layout.coloraxis;
   layout.coloraxis = {
     ...layout.coloraxis,
     colorbar: {
-      ...colorbar, orientation: "h", lenmode: "pixels", len: 220, thickness: 8,
+      ...colorbar, orientation: "h", lenmode: "pixels", len: BAR, thickness: 8,
       x: 0, xanchor: "left", xpad: 0, yref: "container", y: 1, yanchor: "top", ypad: 4,
-      title: { ...colorbar?.title, side: "right" },
+      // Plotly leaves no space between the word and the bar.
+      title: { ...colorbar?.title, text: `${colorbar?.title?.text ?? ""}\u00a0`, side: "right" },
     },
   };
   layout.margin = { ...layout.margin, t: 44 };
@@ -73,12 +140,17 @@ function labelTiles(layout, grid, { rows, columns }, cell) {
     Array.from({ length: count }, (_, index) => [start + index, escape(labels[index] ?? "")]);
   const down = Array.from({ length: grid.rows }, (_, row) =>
     along(grid.height, rows, tileCorner(grid, row * grid.columns).top)).flat();
-  const across = Array.from({ length: grid.columns }, (_, column) =>
+  // A place without a tile has no labels under it.
+  const last = grid.count - (grid.rows - 1) * grid.columns;
+  const across = Array.from({ length: last }, (_, column) =>
     along(grid.breadth, columns ?? rows, tileCorner(grid, column).left)).flat();
   const show = (pairs) => ({
     showticklabels: true, tickvals: pairs.map(([at]) => at), ticktext: pairs.map(([, text]) => text),
     tickfont: { size: Math.min(12, Math.round(cell * 0.8)) },
   });
   layout.yaxis = { ...show(down), ...layout.yaxis, showticklabels: true };
-  layout.xaxis = { ...show(across), tickangle: -60, ...layout.xaxis, showticklabels: true };
+  const below = show(across);
+  const level = levelSize(below, cell, below.tickfont.size, fontOf(layout));
+  if (level) below.tickfont.size = level;
+  layout.xaxis = { ...below, tickangle: level ? 0 : -60, ...layout.xaxis, showticklabels: true };
 }
