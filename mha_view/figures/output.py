@@ -81,7 +81,7 @@ def contributions_at(contributions: Array, out: Array, token: int, words: Words)
 
 
 def w_o_matrix(w_o: Array, config: AttentionConfig, words: Words) -> Picture:
-    """W_o, with a bar over the columns that read each head."""
+    """W_o, with a bar and a number over the columns that read each head."""
     values, block_rows, block_columns = heat.pool(w_o, MOST_MATRIX_ROWS, MOST_MATRIX_COLUMNS)
     each = config.d_value / block_columns
     bars_above = [
@@ -89,6 +89,8 @@ def w_o_matrix(w_o: Array, config: AttentionConfig, words: Words) -> Picture:
             "type": "rect", "yref": "paper", "y0": 1.0, "y1": 1.02, "line": {"width": 0},
             "x0": head * each - 0.5, "x1": (head + 1) * each - 0.5,
             "fillcolor": head_colour(head),
+            "label": {"text": str(head), "font": {"size": 12}, "textposition": "top center",
+                      "yanchor": "bottom", "padding": 1},
         }
         for head in range(config.n_heads)
     ]  # fmt: skip
@@ -103,6 +105,7 @@ def w_o_matrix(w_o: Array, config: AttentionConfig, words: Words) -> Picture:
         hover="W_o [{row}, {column}] = {value}",
         shapes=bars_above,
     )
+    figure["layout"]["margin"]["t"] = 32
     return Picture(
         "w_o",
         figure,

@@ -21,6 +21,7 @@ MOST_TILE_CELLS = 64
 MOST_MATRIX_ROWS = 96
 MOST_MATRIX_COLUMNS = 128
 ROW_HEIGHT = 22
+BANDS_WIDE = 22  # pixels that the bands and their numbers take at the left
 
 
 def pooled_labels(labels: Sequence[str], block: int) -> list[str]:
@@ -86,6 +87,12 @@ def feature_matrix(
         hover=f"{step.symbol} [{{row}}, {{column}}] = {{value}}",
         shapes=head_bands(bands, values.shape[0]) if bands else (),
     )
+    if bands:
+        figure["layout"]["annotations"] = band_numbers(bands, values.shape[0])
+        yaxis = figure["layout"]["yaxis"]
+        yaxis["ticklabelstandoff"] = BANDS_WIDE
+        if not yaxis["showticklabels"]:
+            yaxis["title"]["standoff"] += BANDS_WIDE
     if not bar:
         figure["layout"]["coloraxis"]["showscale"] = False
         figure["layout"]["title"] = {"text": step.symbol, "font": {"size": 15}, "x": 0.55}
@@ -102,7 +109,7 @@ def feature_matrix(
 
 
 def head_bands(n_heads: int, n_rows: int) -> list[dict[str, object]]:
-    """A coloured bar beside each head's rows, and its number."""
+    """A coloured bar beside each head's rows."""
     each = n_rows / n_heads
     return [
         {
@@ -114,10 +121,22 @@ def head_bands(n_heads: int, n_rows: int) -> list[dict[str, object]]:
             "y1": (head + 1) * each - 0.5,
             "line": {"width": 0},
             "fillcolor": head_colour(head),
-            "label": {"text": str(head), "font": {"size": 12}, "textposition": "middle left"},
         }
         for head in range(n_heads)
     ]
+
+
+def band_numbers(n_heads: int, n_rows: int) -> list[dict[str, object]]:
+    """Each head's number, left of its bar."""
+    each = n_rows / n_heads
+    return [
+        {
+            "xref": "paper", "x": -0.012, "xanchor": "right", "xshift": -2, "borderpad": 0,
+            "y": (head + 0.5) * each - 0.5, "yanchor": "middle",
+            "text": str(head), "showarrow": False, "font": {"size": 12},
+        }
+        for head in range(n_heads)
+    ]  # fmt: skip
 
 
 def _height(n_rows: int) -> int:
