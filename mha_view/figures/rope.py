@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mha_core.rope import Rope, pair_frequencies
 from mha_view.show import Figure, Picture
-from mha_view.theme import INK
+from mha_view.theme import ink
 from mha_view.words import Words
 
 Array = NDArray[np.floating]
@@ -72,12 +72,14 @@ def circles(
     figure: Figure = {
         "data": [
             _line(before, "#8a9099", words("rope.before"), width=2, dash="dot"),
-            _line(arrows(centres, turn(points, frequencies, position)), INK[role][0],
+            _line(arrows(centres, turn(points, frequencies, position)), ink(role),
                   words("rope.after"), width=4),
         ],
         "layout": {
-            "xaxis": _bare() | {"range": [-1.1, SPACING * (min(len(pairs), across) - 1) + 1.1]},
-            "yaxis": _bare() | {"scaleanchor": "x", "range": [centres[-1, 1] - 1.1, 1.7]},
+            "xaxis": _bare() | {"range": [-1.1, SPACING * (min(len(pairs), across) - 1) + 1.1],
+                                "constrain": "domain"},
+            "yaxis": _bare() | {"scaleanchor": "x", "range": [centres[-1, 1] - 1.1, 1.7],
+                                "constrain": "domain", "constraintoward": "top"},
             "shapes": [_circle(x, y) for x, y in centres],
             "annotations": [
                 {
@@ -87,7 +89,7 @@ def circles(
                 for (x, y), pair, angle in zip(centres, pairs, frequencies, strict=True)
             ],
             "showlegend": True,
-            "legend": {"orientation": "h", "y": -0.04},
+            "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
             "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
         },
         "frames": [
@@ -104,7 +106,7 @@ def circles(
         f"circles_{role}",
         figure,
         words("alt.circles", n=len(pairs), token=token, position=position),
-        height=60 + (170 if across == 2 else 140) * rows,
+        height=60 + (170 if across == 2 else 125) * rows,
         arrays={"before": points * longest,
                 "after": turn(points, frequencies, position) * longest},
         pickable=False,
@@ -169,7 +171,8 @@ def wavelengths(rope: Rope, d_head: int, n_tokens: int, words: Words) -> Picture
                 "type": "bar",
                 "x": pairs,
                 "y": lengths.astype(np.float32),
-                "marker": {"color": INK["pattern"][1]},
+                "marker": {"color": ink("pattern")},
+                "showlegend": False,
                 "hovertemplate": words("hover.wavelength") + "<extra></extra>",
             }
         ],
@@ -179,11 +182,13 @@ def wavelengths(rope: Rope, d_head: int, n_tokens: int, words: Words) -> Picture
             "shapes": [
                 {
                     "type": "line", "xref": "paper", "x0": 0, "x1": 1,
-                    "y0": n_tokens, "y1": n_tokens, "line": {"dash": "dot", "width": 2},
-                    "label": {"text": words("rope.sentence_length", n=n_tokens),
-                              "textposition": "start"},
+                    "y0": n_tokens, "y1": n_tokens,
+                    "line": {"dash": "dot", "width": 2, "color": "var(--st-text-color)"},
+                    "showlegend": True, "name": words("rope.sentence_length", n=n_tokens),
                 }
             ],
+            "showlegend": True,
+            "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
             "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
         },
     }  # fmt: skip
