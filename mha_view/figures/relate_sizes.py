@@ -225,21 +225,19 @@ def cost_curves(sizes: Sizes, n_tokens: int, words: Words) -> Picture:
     marks = [
         {
             "type": "scatter",
-            "mode": "markers+text",
+            "mode": "markers",
             "x": np.array(list(crossed.values())),
             "y": np.array([_costs(sizes, np.array([round(at)]), causal=name == "causal")[0][0]
                            for name, at in crossed.items()]),
-            "text": [f"S = {round(at):,}" for at in crossed.values()],
-            "textposition": [
-                "bottom right" if name == "causal" else
-                "top right" if at < tokens[-1] / 5 else "top left"
-                for name, at in crossed.items()
-            ],
             "marker": {"size": 10, "color": ink("output"), "symbol": "circle-open",
                        "line": {"width": 3}},
             "name": words("flops.crossing"),
         }
     ]  # fmt: skip
+    labels = [
+        _crossing_label(at, cost, is_below=name == "causal", is_right=at < tokens[-1] / 5)
+        for (name, at), cost in zip(crossed.items(), marks[0]["y"], strict=True)
+    ]
     told = [
         words(f"alt.crossing.{name}", n=f"{round(at):,}")
         if at is not None
@@ -247,6 +245,7 @@ def cost_curves(sizes: Sizes, n_tokens: int, words: Words) -> Picture:
         for name, at in crossings.items()
     ]
     figure = _against_tokens([*lines, *marks], n_tokens, words("axis.flops"), words)
+    figure["layout"]["annotations"] = labels
     arrays = {
         "n_tokens": tokens,
         "projections": costs["two_way"][0],
@@ -257,6 +256,17 @@ def cost_curves(sizes: Sizes, n_tokens: int, words: Words) -> Picture:
         "crossing", figure, " ".join([words("alt.costs"), *told]), height=360, arrays=arrays,
         pickable=False,
     )  # fmt: skip
+
+
+def _crossing_label(at: float, cost: float, *, is_below: bool, is_right: bool) -> Figure:
+    """S at a crossing, on the paper's colour: the line at the chosen S may pass behind it."""
+    is_right = is_right or is_below
+    return {
+        "x": at, "y": cost, "text": f"S = {round(at):,}", "showarrow": False, "borderpad": 1,
+        "xanchor": "left" if is_right else "right", "xshift": 7 if is_right else -7,
+        "yanchor": "top" if is_below else "bottom", "yshift": -5 if is_below else 5,
+        "bgcolor": "var(--st-background-color)",
+    }  # fmt: skip
 
 
 def _costs(sizes: Sizes, tokens: NDArray[np.int64], *, causal: bool) -> tuple[Array, Array]:
