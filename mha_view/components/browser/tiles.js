@@ -126,8 +126,7 @@ function layBarAbove(layout) {
     colorbar: {
       ...colorbar, orientation: "h", lenmode: "pixels", len: BAR, thickness: 8,
       x: 0, xanchor: "left", xpad: 0, yref: "container", y: 1, yanchor: "top", ypad: 4,
-      // Plotly leaves no space between the word and the bar.
-      title: { ...colorbar?.title, text: `${colorbar?.title?.text ?? ""}\u00a0`, side: "right" },
+      title: { ...colorbar?.title, side: "right" },
     },
   };
   layout.margin = { ...layout.margin, t: 44 };
