@@ -78,7 +78,7 @@ def curves(
             "yaxis": {"title": {"text": words("axis.best_score")}, "range": [0, 1.02]},
             "yaxis2": {
                 "title": {"text": words("axis.loss")}, "overlaying": "y", "side": "right",
-                "rangemode": "tozero", "showgrid": False,
+                "rangemode": "tozero", "showgrid": False, "tickmode": "auto",
             },
             "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
             "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
