@@ -22,6 +22,10 @@ def clearest_look(pattern: Array) -> tuple[int, int]:
     (2, 1)
     >>> clearest_look(np.array([[1.0, 0, 0, 0], [0, 1, 0, 0], [0, 0.9, 0.1, 0], [0, 0.6, 0, 0.4]]))
     (3, 1)
+    >>> clearest_look(np.array([[1.0, 0, 0], [0.4, 0.6, 0], [0.1, 0.1, 0.8]]))
+    (2, 2)
+    >>> clearest_look(np.array([[1.0, 0, 0], [0.9, 0.1, 0], [0.8, 0.1, 0.1]]))
+    (2, 0)
     """
     queries, keys = np.indices(pattern.shape)
     distances, others = np.abs(queries - keys), keys > 0

@@ -131,6 +131,15 @@ def test_half_way_is_found_in_the_curve() -> None:
     assert curves.half_way("induction") == 200
 
 
+def test_half_way_is_measured_from_the_first_to_the_last_score() -> None:
+    curves = Curves()
+    for step, value in ((0, 0.2), (100, 0.5), (200, 0.0), (300, 1.0), (400, 0.6)):
+        curves.add(step, math.nan, Scores({"sink": [[value, 0.0]]}, {}))
+    assert curves.half_way("sink") == 100
+    curves.add(500, math.nan, Scores({"sink": [[0.9, 0.0]]}, {}))
+    assert curves.half_way("sink") == 300
+
+
 def test_induction_forms_in_the_smallest_live_model() -> None:
     stages = [s for s in live_steps(d_model=32, n_heads=2, seed=0, steps=300, every=50) if s]
     scores = [stage.scores.best()["induction"] for stage in stages]
