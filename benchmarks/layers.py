@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear, scaled_dot_product_attention
 
-from mha_core.attention import attention, fused_attention
 from mha_core.config import AttentionConfig
+from mha_core.layer import attention, fused_attention
 from mha_core.rope import Rope
 from mha_core.weights import AttentionWeights, from_torch
 

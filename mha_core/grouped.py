@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mha_core.attention import attention
 from mha_core.cache import KVCache
 from mha_core.config import AttentionConfig
 from mha_core.errors import ConfigError, ShapeError
+from mha_core.layer import attention
 from mha_core.trace import AttentionTrace
 from mha_core.walk import walk_layer
 from mha_core.weights import AttentionWeights, Floats

@@ -1,6 +1,6 @@
 """The article, written down: columns of tokens, head by head, float64, RoPE in complex numbers.
 
-It shares no line with `attention.py`, so that their agreement means something. Capitals are the
+It shares no line with `layer.py`, so that their agreement means something. Capitals are the
 article's matrices; they are [features, tokens].
 """
 

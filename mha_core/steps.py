@@ -10,7 +10,7 @@ from torch import Tensor
 from mha_core.cache import KVCache
 
 if TYPE_CHECKING:
-    from mha_core.attention import ScoreSteps
+    from mha_core.layer import ScoreSteps
 
 
 class Projected(NamedTuple):

@@ -18,7 +18,7 @@ from mha_core.errors import ShapeError
 from mha_core.weights import AttentionWeights, Floats
 
 if TYPE_CHECKING:
-    from mha_core.attention import AttentionSteps
+    from mha_core.layer import AttentionSteps
 
 Array = NDArray[Any]
 KEPT_BYTES = 1 << 24

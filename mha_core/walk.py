@@ -10,10 +10,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from mha_core import reference
-from mha_core.attention import attention, fused_attention
 from mha_core.config import AttentionConfig
 from mha_core.device import choose_device
 from mha_core.errors import ConfigError
+from mha_core.layer import attention, fused_attention
 from mha_core.trace import Array, AttentionTrace, Norm, as_sentence
 from mha_core.weights import AttentionWeights
 

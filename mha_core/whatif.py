@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mha_core.attention import scaled_dot_product
 from mha_core.config import AttentionConfig
-from mha_core.measures import entropy as entropy
+from mha_core.heads.measures import entropy as entropy
+from mha_core.layer import scaled_dot_product
 from mha_core.rope import Pairing, Rope, half_from_interleaved, rotate
 from mha_core.trace import AttentionTrace
 from mha_core.walk import walk_layer

@@ -25,8 +25,8 @@ from mha_view import live
 from mha_view.scene import Scene
 
 if TYPE_CHECKING:
-    from mha_core.model import ToyModel
-    from mha_core.tokenizer import Token
+    from mha_core.language.tokenizer import Token
+    from mha_core.model.toy import ToyModel
     from mha_core.trace import AttentionTrace
 
 MOST_TOKENS = 1_024
@@ -62,7 +62,7 @@ class Reading:
 @lru_cache(maxsize=64)
 def read_text(text: str, with_bos: bool) -> Reading:
     """Cut a text into tokens and keep the first `MOST_TOKENS` of them."""
-    from mha_core.tokenizer import load_tokenizer
+    from mha_core.language.tokenizer import load_tokenizer
 
     tokenizer = load_tokenizer()
     tokens = tokenizer.encode(text).tokens
@@ -158,7 +158,7 @@ def load_weights() -> ToyModel:
     """The trained model, read once; torch is loaded on the way and told to use one thread."""
     import torch
 
-    from mha_core.model import load_toy_model
+    from mha_core.model.checkpoint import load_toy_model
 
     torch.set_num_threads(1)
     return load_toy_model()
@@ -274,7 +274,7 @@ def _walk_toy(
 ) -> Walk:
     """Walk through a trained model. Other positions change no layer's output, only what RoPE
     makes of queries and keys, so each layer is walked again from its own stream."""
-    from mha_core.tokenizer import Encoding
+    from mha_core.language.tokenizer import Encoding
     from mha_core.whatif import walk_again
 
     own = reading.tokens[1:]
@@ -292,7 +292,7 @@ def _walk_random(
     scene: Scene, reading: Reading, keep: NDArray[np.bool_], positions: NDArray[np.int64]
 ) -> AttentionTrace:
     """Walk with seeded random weights."""
-    from mha_core.tokenizer import load_tokenizer
+    from mha_core.language.tokenizer import load_tokenizer
     from mha_core.walk import walk_layer
     from mha_core.weights import random_embedding, random_weights
 

@@ -18,7 +18,7 @@ from mha_view.scene import Scene
 from mha_view.words import Words
 
 if TYPE_CHECKING:
-    from mha_core.model import ToyModel
+    from mha_core.model.toy import ToyModel
 
 MOST_KEPT = 3
 WALK_BYTES = 16 * 2**20
@@ -104,7 +104,7 @@ def _kept() -> list[Kept]:
 def among_known(logits: NDArray[np.float32]) -> NDArray[np.float32]:
     """Logits [..., vocabulary] with −inf for every word but the nouns that competed in training;
     the others' were never asked about and mean nothing."""
-    from mha_core.live import pool_ids
+    from mha_core.training.live import pool_ids
 
     known = pool_ids()
     found = np.full_like(logits, -np.inf)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 import streamlit as st
 
-from mha_core.ablation import ablate
+from mha_core.heads.ablation import ablate
 from mha_view import compute, state
 from mha_view.explore.board import Board
 from mha_view.explore.evidence import head_means
@@ -29,7 +29,7 @@ def copying_without(heads: Heads) -> float:
     heads replaced by their means."""
     import torch
 
-    from mha_core.roles import SCORE_SEED, noun_ids
+    from mha_core.heads.roles import SCORE_SEED, noun_ids
 
     model = compute.load_weights()
     draw = torch.Generator().manual_seed(SCORE_SEED)

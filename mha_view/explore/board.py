@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from mha_core.measures import MEASURES, Seen
+from mha_core.heads.measures import MEASURES, Seen
 from mha_view import compute, state
 from mha_view.explore.grouping import Grouping, group_tokens
 from mha_view.page import Page, open_page_as

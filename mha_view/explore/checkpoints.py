@@ -13,7 +13,7 @@ from mha_view import compute
 from mha_view.scene import Scene
 
 if TYPE_CHECKING:
-    from mha_core.model import ToyModel
+    from mha_core.model.toy import ToyModel
 
 
 def final_step() -> int:
@@ -32,7 +32,7 @@ def pool_steps() -> int:
 def list_steps() -> tuple[int, ...]:
     """The training steps of the shipped checkpoints and of the final weights; none where there
     are no checkpoints."""
-    from mha_core.checkpoint import list_checkpoints
+    from mha_core.model.checkpoint import list_checkpoints
 
     steps = {int(path.stem.partition("-")[2]) for path in list_checkpoints()}
     return tuple(sorted(steps | {final_step()})) if steps else ()
@@ -47,7 +47,7 @@ def nearest_step(step: int) -> int:
 @lru_cache(maxsize=12)
 def load_step(step: int) -> ToyModel:
     """The model as it was after so many steps."""
-    from mha_core.checkpoint import list_checkpoints, load_model
+    from mha_core.model.checkpoint import list_checkpoints, load_model
 
     if step == final_step():
         return compute.load_weights()
@@ -57,7 +57,7 @@ def load_step(step: int) -> ToyModel:
 
 def patterns_at(scene: Scene, step: int) -> NDArray[Any]:
     """Every head's pattern of the scene's sentence at a step, [layer, head, query, key]."""
-    from mha_core.tokenizer import Encoding
+    from mha_core.language.tokenizer import Encoding
 
     reading = compute.reading_of(scene)
     own = reading.tokens[1:]

@@ -10,8 +10,8 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from mha_core.errors import TwelveHeadsError
-from mha_core.measures import MEASURES, Seen
-from mha_core.regroup import divergences
+from mha_core.heads.measures import MEASURES, Seen
+from mha_core.heads.regroup import divergences
 from mha_view import compute, state
 from mha_view.explore import checkpoints, live_run
 from mha_view.explore.board import Board

@@ -47,7 +47,7 @@ def direct_at(scene: Scene, place: int) -> Direct:
     """Take the logits after a token of the scene's sentence apart, every head on."""
     import torch
 
-    from mha_core.ablation import logit_parts
+    from mha_core.heads.ablation import logit_parts
 
     model = compute.load_weights()
     reading = compute.reading_of(scene)

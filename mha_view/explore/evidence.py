@@ -86,8 +86,8 @@ def measure() -> Report:
 
 def _measure_parts(on_progress: Progress, count: int | None = None) -> Report:
     """The report, part by part; the shares are about the time each part takes."""
-    from mha_core import evaluate
-    from mha_core import roles as measured
+    from mha_core.heads import evaluate
+    from mha_core.heads import roles as measured
 
     model, count = compute.load_weights(), count or measured.COUNT
     on_progress("roles", 0.0)
@@ -140,10 +140,10 @@ def labels_of(report: Report) -> dict[tuple[int, int], list[str]]:
 @lru_cache(maxsize=1)
 def head_means() -> Tensor:
     """Every head's mean output over sentences of the grammar, [layer, head, d_value]."""
-    from mha_core.ablation import mean_heads
-    from mha_core.grammar import make_documents
-    from mha_core.probe import ids_of
-    from mha_core.roles import CHOOSE_SEED
+    from mha_core.heads.ablation import mean_heads
+    from mha_core.heads.probe import ids_of
+    from mha_core.heads.roles import CHOOSE_SEED
+    from mha_core.language.mixture import make_documents
 
     documents = [ids_of(document) for document in make_documents(CHOOSE_SEED, 100)]
     return mean_heads(compute.load_weights(), documents)

@@ -64,8 +64,8 @@ def examples_of(role: str, layer: int, head: int) -> tuple[Example, ...]:
 
 def _places(role: str) -> list[tuple[tuple[int, ...], int, int]]:
     """Token numbers, query and target of the first sentences of a role."""
-    from mha_core.roles import COUNT as SCORED
-    from mha_core.roles import SCORE_SEED, relation_rows
+    from mha_core.heads.roles import COUNT as SCORED
+    from mha_core.heads.roles import SCORE_SEED, relation_rows
 
     if role not in REPEAT_ROLES:
         rows = relation_rows(role, SCORE_SEED, SCORED)

@@ -10,8 +10,8 @@ from typing import get_args
 import numpy as np
 import streamlit as st
 
-from mha_core.measures import MEASURES, entropy
-from mha_core.regroup import divergences
+from mha_core.heads.measures import MEASURES, entropy
+from mha_core.heads.regroup import divergences
 from mha_view import controls, state
 from mha_view.explore.board import Board
 from mha_view.explore.labels import Labels, draw_links, draw_pending, find_labels, short_label

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mha_core.regroup import hide_tokens, merge_tokens
-from mha_core.vocabulary import CJK
+from mha_core.heads.regroup import hide_tokens, merge_tokens
+from mha_core.language.vocabulary import CJK
 
 if TYPE_CHECKING:
-    from mha_core.tokenizer import Token
+    from mha_core.language.tokenizer import Token
 
 Array = NDArray[Any]
 

@@ -17,7 +17,7 @@ from mha_view.scene import LIVE_STEPS, Scene
 from mha_view.words import Words
 
 if TYPE_CHECKING:
-    from mha_core.live import LiveSnapshot
+    from mha_core.training.live import LiveSnapshot
 
 # Seconds between two looks at the run, and the longest wait for a stopped one to end.
 TICK, STOP_SECONDS = 0.7, 1.0
@@ -70,7 +70,7 @@ def start(settings: LiveSettings) -> None:
     """Join the line with these settings; the run ends where its weights are wanted."""
 
     def make() -> Iterator[LiveSnapshot | None]:
-        from mha_core.live import live_steps
+        from mha_core.training.live import live_steps
 
         sizes = {name: value for name, value in asdict(settings).items() if name != "steps"}
         for snapshot in live_steps(**sizes, steps=LIVE_STEPS):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 import streamlit as st
 
-from mha_core.measures import MEASURES
+from mha_core.heads.measures import MEASURES
 from mha_view import state
 from mha_view.explore import evidence
 from mha_view.explore.board import Board
@@ -123,7 +123,7 @@ def draw_evidence(board: Board, report: Report) -> None:
 
 def _test_name(test: str, words: Words) -> str:
     """A threshold in words: what it is about, and how much it asks."""
-    from mha_core.evaluate import THRESHOLDS
+    from mha_core.heads.evaluate import THRESHOLDS
 
     if test.endswith(" argmax"):
         return words("threshold.argmax", least=THRESHOLDS["pronoun argmax"])
@@ -154,8 +154,8 @@ def _draw_examples(board: Board, name: str, layer: int, head: int) -> None:
 
 def _draw_knockout(report: Report, name: str, words: Words) -> None:
     """Each task of the role with looks forbidden."""
-    from mha_core.evaluate import ROLE_MASS
-    from mha_core.probe import TASK_RELATION
+    from mha_core.heads.evaluate import ROLE_MASS
+    from mha_core.heads.probe import TASK_RELATION
 
     st.markdown(f"**{words('evidence.knockout')}**")
     for task in [task for task, kind in TASK_RELATION.items() if kind == name]:

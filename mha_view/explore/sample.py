@@ -20,8 +20,8 @@ def sample_divergences() -> tuple[NDArray[Any], int]:
     sentences of the grammar."""
     import torch
 
-    from mha_core.grammar import make_documents
-    from mha_core.regroup import divergences
+    from mha_core.heads.regroup import divergences
+    from mha_core.language.mixture import make_documents
 
     model = compute.load_weights()
     total = np.zeros((model.n_layers * model.n_heads,) * 2)

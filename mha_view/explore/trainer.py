@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mha_core.live import LiveSnapshot
+    from mha_core.training.live import LiveSnapshot
 
 SILENT_SECONDS = 20.0  # a busy server may draw a whole page between two questions
 log = logging.getLogger("twelve_heads")

@@ -21,7 +21,7 @@ from mha_view.theme import head_colour
 from mha_view.words import Words
 
 if TYPE_CHECKING:
-    from mha_core.curves import Curves
+    from mha_core.heads.curves import Curves
 
 # What the curves show, in this order, where it was measured.
 CURVES = ("sink", "previous", "induction", "pronoun", "pronoun_zh", "subject", "reflexive",
@@ -31,8 +31,8 @@ CURVES = ("sink", "previous", "induction", "pronoun", "pronoun_zh", "subject", "
 @lru_cache(maxsize=1)
 def shipped_curves() -> Curves | None:
     """The scores of the shipped run, or None where they are not shipped."""
-    from mha_core.checkpoint import WEIGHTS
-    from mha_core.curves import Curves
+    from mha_core.heads.curves import Curves
+    from mha_core.model.checkpoint import WEIGHTS
 
     path = WEIGHTS / "scores.json"
     return Curves.read(path) if path.exists() else None

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mha_core.digits import MAX_INK
-from mha_core.vit import VitTrace
+from mha_core.model.digits import MAX_INK
+from mha_core.model.vit import VitTrace
 from mha_view.figures import heat
 from mha_view.figures.bars import bars
 from mha_view.scene import ColourScale

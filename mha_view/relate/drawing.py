@@ -7,7 +7,7 @@ import base64
 import numpy as np
 from numpy.typing import NDArray
 
-from mha_core.digits import BLOCK, SIDE
+from mha_core.model.digits import BLOCK, SIDE
 
 Pixels = NDArray[np.bool_]
 WIDE = SIDE * BLOCK

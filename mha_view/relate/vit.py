@@ -11,9 +11,9 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from mha_core.digits import SIDE, Digits, digit_from_canvas, load_digits, split_digits
 from mha_core.errors import DataError
-from mha_core.measures import entropy
+from mha_core.heads.measures import entropy
+from mha_core.model.digits import SIDE, Digits, digit_from_canvas, load_digits, split_digits
 from mha_core.sizes import measure, read_bundled
 from mha_view import compute, controls, state
 from mha_view.components.canvas import canvas
@@ -25,8 +25,8 @@ from mha_view.scene import read_drawing
 from mha_view.show import show
 
 if TYPE_CHECKING:
+    from mha_core.model.vit import VitTrace
     from mha_core.trace import AttentionTrace
-    from mha_core.vit import VitTrace
     from mha_view.components.plot import Cell
 
 SOURCE = "https://doi.org/10.24432/C50P49"
@@ -61,7 +61,7 @@ class Beside(Page):
     @cached_property
     def seen(self) -> VitTrace:
         """The digit through the ViT."""
-        from mha_core.vit import load_vit
+        from mha_core.model.vit import load_vit
 
         with st.spinner(self.words("working")):
             return load_vit().trace(self.image)

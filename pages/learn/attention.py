@@ -3,14 +3,15 @@
 import streamlit as st
 
 from mha_core.whatif import entropy, look_again
-from mha_view import controls, derivations
-from mha_view.choose import clearest_look
+from mha_view import controls
 from mha_view.figures import whatif
 from mha_view.figures.walk import chain, head_patterns
 from mha_view.page import open_page
 from mha_view.panel import literal
-from mha_view.pick import pick_cell
 from mha_view.show import show, show_links
+from mha_view.walk import derivations
+from mha_view.walk.choose import clearest_look
+from mha_view.walk.pick import pick_cell
 
 page = open_page("attention")
 words, trace, labels = page.words, page.trace, page.labels

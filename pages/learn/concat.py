@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-from mha_view import derivations
-from mha_view.choose import largest_cell
 from mha_view.figures.walk import feature_matrix, features, tensor_tiles
 from mha_view.page import open_page
-from mha_view.pick import pick_cell
 from mha_view.show import show
 from mha_view.theme import head_colour
+from mha_view.walk import derivations
+from mha_view.walk.choose import largest_cell
+from mha_view.walk.pick import pick_cell
 
 page = open_page("concat")
 words, trace, config = page.words, page.trace, page.config

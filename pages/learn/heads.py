@@ -4,12 +4,12 @@ import numpy as np
 import streamlit as st
 
 from mha_core.whatif import as_one_head, split_wrongly
-from mha_view import derivations
-from mha_view.choose import largest_cell
 from mha_view.figures.walk import feature_matrix, features, tensor_tiles
 from mha_view.page import open_page
 from mha_view.show import show
 from mha_view.theme import head_colour
+from mha_view.walk import derivations
+from mha_view.walk.choose import largest_cell
 
 page = open_page("heads")
 words, trace, config = page.words, page.trace, page.config

@@ -4,14 +4,14 @@ import numpy as np
 import streamlit as st
 
 from mha_core.derivation import head_contributions, head_shares
-from mha_view import derivations, overview
-from mha_view.choose import largest_cell
 from mha_view.figures.output import contributions_at, share_bars, w_o_matrix
 from mha_view.figures.walk import feature_matrix, features
 from mha_view.page import open_page
 from mha_view.panel import literal
-from mha_view.pick import pick_cell
 from mha_view.show import show
+from mha_view.walk import derivations, overview
+from mha_view.walk.choose import largest_cell
+from mha_view.walk.pick import pick_cell
 
 page = open_page("output")
 words, trace, config = page.words, page.trace, page.config

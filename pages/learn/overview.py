@@ -2,10 +2,11 @@
 
 import streamlit as st
 
-from mha_view import controls, derivations, overview
+from mha_view import controls
 from mha_view.figures.walk import head_patterns
 from mha_view.page import open_page
 from mha_view.show import show
+from mha_view.walk import derivations, overview
 
 page = open_page("overview")
 words, trace = page.words, page.trace

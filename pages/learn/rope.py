@@ -3,11 +3,11 @@
 import streamlit as st
 
 from mha_core.rope import Rope, half_from_interleaved
-from mha_view import derivations, rope
 from mha_view.figures.rope import circles, wavelengths
 from mha_view.page import open_page
 from mha_view.panel import literal
 from mha_view.show import show
+from mha_view.walk import derivations, rope
 
 page = open_page("rope")
 words, trace, config = page.words, page.trace, page.config

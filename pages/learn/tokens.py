@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from mha_view import tokens
 from mha_view.figures.walk import feature_matrix
 from mha_view.page import open_page
 from mha_view.show import show
+from mha_view.walk import tokens
 
 page = open_page("tokens")
 words, trace = page.words, page.trace

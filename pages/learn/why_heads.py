@@ -3,10 +3,11 @@
 import streamlit as st
 
 from mha_core.whatif import as_one_head
-from mha_view import compute, derivations, why_heads
+from mha_view import compute
 from mha_view.figures.walk import head_patterns
 from mha_view.page import open_page
 from mha_view.show import show
+from mha_view.walk import derivations, why_heads
 
 page = open_page("why_heads")
 words, trace, config = page.words, page.trace, page.config

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from mha_core.digits import digit_from_canvas
+from mha_core.model.digits import digit_from_canvas
+from mha_core.model.vit import load_vit
 from mha_core.sizes.bundled import FOLDER
-from mha_core.vit import load_vit
 from mha_view.relate.drawing import unpack_drawing
 from mha_view.words import Words
 from tests.browser.axe import severe_findings

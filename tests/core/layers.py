@@ -11,8 +11,8 @@ import torch
 from hypothesis import strategies
 
 from mha_core import reference
-from mha_core.attention import AttentionSteps, attention
 from mha_core.config import AttentionConfig
+from mha_core.layer import AttentionSteps, attention
 from mha_core.rope import Rope
 from mha_core.weights import AttentionWeights, weight_shapes
 

@@ -16,7 +16,7 @@ from types import ModuleType
 import mha_core
 
 # In the order in which they import one another.
-MODULES = ("masks", "rope", "options", "fused", "attention")
+MODULES = ("masks", "rope", "options", "fused", "layer")
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,8 @@ class Mutant:
 MUTANTS = (
     Mutant("mask off by one", "masks", "keep &= ahead <= 0", "keep &= ahead <= 1"),
     Mutant("mask reversed", "masks", "keep &= ahead <= 0", "keep &= ahead >= 0"),
-    Mutant("no scale", "attention", "(q * scale) @ k.mT", "q @ k.mT"),
-    Mutant(
-        "√d in place of √d_head", "attention", "scale=config.scale", "scale=x.shape[-1] ** -0.5"
-    ),
+    Mutant("no scale", "layer", "(q * scale) @ k.mT", "q @ k.mT"),
+    Mutant("√d in place of √d_head", "layer", "scale=config.scale", "scale=x.shape[-1] ** -0.5"),
     Mutant(
         "softmax over the queries",
         "options",
@@ -56,33 +54,33 @@ MUTANTS = (
     ),
     Mutant(
         "RoPE on queries only",
-        "attention",
+        "layer",
         "k_rot = turn(k, config,",
         "k_rot = k if config.rope else turn(k, config,",
     ),
     Mutant(
         "heads joined in reverse order",
-        "attention",
+        "layer",
         "heads.transpose(-3, -2).flatten(-2)",
         "heads.flip(-3).transpose(-3, -2).flatten(-2)",
     ),
     Mutant(
-        "W_o transposed", "attention", "linear(concat, weights.w_o", "linear(concat, weights.w_o.mT"
+        "W_o transposed", "layer", "linear(concat, weights.w_o", "linear(concat, weights.w_o.mT"
     ),
     # Beyond the ten: mistakes that real code has made.
     Mutant(
         "split without transposing",
-        "attention",
+        "layer",
         "x.view(*x.shape[:-1], n_heads, -1).transpose(-3, -2)",
         "x.view(*x.shape[:-2], n_heads, x.shape[-2], -1)",
     ),
     Mutant(
         "joined without transposing",
-        "attention",
+        "layer",
         "heads.transpose(-3, -2).flatten(-2)",
         "heads.reshape(*heads.shape[:-3], heads.shape[-2], -1)",
     ),
-    Mutant("pattern transposed", "attention", "heads = pattern @ v", "heads = pattern.mT @ v"),
+    Mutant("pattern transposed", "layer", "heads = pattern @ v", "heads = pattern.mT @ v"),
     Mutant(
         "pairs swapped",
         "rope",
@@ -96,9 +94,7 @@ MUTANTS = (
         "np.arange(0, width, 2) / (2 * width)",
     ),
     Mutant("window one too wide", "masks", "keep &= ahead >= -left", "keep &= ahead >= -left - 1"),
-    Mutant(
-        "softcap left out", "attention", "cap((q * scale) @ k.mT, softcap)", "(q * scale) @ k.mT"
-    ),
+    Mutant("softcap left out", "layer", "cap((q * scale) @ k.mT, softcap)", "(q * scale) @ k.mT"),
     Mutant(
         "bias left out",
         "options",
@@ -107,7 +103,7 @@ MUTANTS = (
     ),
     Mutant(
         "values read from the keys' bias",
-        "attention",
+        "layer",
         "weights.w_v, weights.b_v",
         "weights.w_v, weights.b_k",
     ),

@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from mha_core import ablation
 from mha_core.derivation import head_contributions
 from mha_core.errors import ConfigError
-from mha_core.model import ModelConfig, ToyModel
-from mha_core.probe import Pair, choose, query_logits
-from mha_core.tokenizer import load_tokenizer
+from mha_core.heads import ablation
+from mha_core.heads.probe import Pair, choose, query_logits
+from mha_core.language.tokenizer import load_tokenizer
+from mha_core.model.toy import ModelConfig, ToyModel
 
 N_LAYERS, N_HEADS = 3, 5
 HEADS = list(itertools.product(range(N_LAYERS), range(N_HEADS)))

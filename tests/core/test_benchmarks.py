@@ -47,7 +47,7 @@ def test_every_ratio_is_measured():
 
 def test_the_gallerys_sentence_has_as_many_tokens_as_it_says():
     from benchmarks.ui import GALLERY_HEADS, GALLERY_TOKENS, gallery_text
-    from mha_core.model import load_toy_model
+    from mha_core.model.checkpoint import load_toy_model
 
     model = load_toy_model()
     assert len(model.ids_of(gallery_text(GALLERY_TOKENS))) == GALLERY_TOKENS

@@ -9,9 +9,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mha_core.attention import attention, fused_attention
 from mha_core.cache import KVCache
 from mha_core.config import AttentionConfig
+from mha_core.layer import attention, fused_attention
 from mha_core.rope import Rope
 from tests.core.layers import Layer, layer_of
 

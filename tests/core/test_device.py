@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from mha_core.attention import attention, fused_attention
 from mha_core.config import AttentionConfig
 from mha_core.device import VARIABLE, choose_device, devices
 from mha_core.errors import DeviceError
+from mha_core.layer import attention, fused_attention
 from mha_core.rope import Rope
 from mha_core.walk import compare, limits, walk_layer
 from mha_core.weights import random_embedding, random_weights

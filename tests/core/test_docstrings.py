@@ -8,11 +8,11 @@ import inspect
 import pytest
 
 MODULES = (
-    "attention", "cache", "checks", "config", "device", "fused", "masks", "options", "reference",
+    "layer", "cache", "checks", "config", "device", "fused", "masks", "options", "reference",
     "rope", "steps", "trace", "walk", "weights",
 )  # fmt: skip
 STABLE = {
-    "attention": ("scaled_dot_product", "attention", "fused_attention"),
+    "layer": ("scaled_dot_product", "attention", "fused_attention"),
     "config": ("AttentionConfig",),
     "masks": ("keep_mask", "named_mask"),
     "rope": ("Rope", "rotate", "rotate_with"),
@@ -44,6 +44,6 @@ def test_every_argument_is_explained(module: str, name: str):
     value = getattr(importlib.import_module(f"mha_core.{module}"), name)
     text = inspect.getdoc(value) or ""
     if name == "fused_attention":  # which takes attention's arguments, and says so
-        text += inspect.getdoc(importlib.import_module("mha_core.attention").attention) or ""
+        text += inspect.getdoc(importlib.import_module("mha_core.layer").attention) or ""
     for argument in inspect.signature(value).parameters:
         assert f"{argument}: " in text, f"{module}.{name} does not explain {argument}"

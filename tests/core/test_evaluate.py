@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from mha_core.checkpoint import FINAL, hash_tensors, list_checkpoints, load_model
 from mha_core.errors import DataError
-from mha_core.evaluate import (
+from mha_core.heads.evaluate import (
     evaluate,
     format_report,
     judge,
@@ -18,11 +17,18 @@ from mha_core.evaluate import (
     measure_accuracy,
     measure_tasks,
 )
-from mha_core.everyday import everyday_beginnings, everyday_sentences, read_sentence
-from mha_core.grammar import hash_documents
-from mha_core.model import ToyModel, load_toy_model
-from mha_core.probe import Pair, find_exact, prefer_right
-from mha_core.roles import Role, measure_roles, relation_rows
+from mha_core.heads.everyday import everyday_beginnings, everyday_sentences, read_sentence
+from mha_core.heads.probe import Pair, find_exact, prefer_right
+from mha_core.heads.roles import Role, measure_roles, relation_rows
+from mha_core.language.mixture import hash_documents
+from mha_core.model.checkpoint import (
+    FINAL,
+    hash_tensors,
+    list_checkpoints,
+    load_model,
+    load_toy_model,
+)
+from mha_core.model.toy import ToyModel
 
 COUNT = 60
 

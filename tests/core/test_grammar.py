@@ -6,10 +6,11 @@ from collections import Counter
 
 import pytest
 
-from mha_core.grammar import PIECE, Document, hash_documents, make_documents, mixture
-from mha_core.lexicon import load_lexicon
-from mha_core.tokenizer import load_tokenizer
-from mha_core.vocabulary import load_vocabulary
+from mha_core.language.documents import PIECE, Document
+from mha_core.language.lexicon import load_lexicon
+from mha_core.language.mixture import hash_documents, make_documents, mixture
+from mha_core.language.tokenizer import load_tokenizer
+from mha_core.language.vocabulary import load_vocabulary
 
 DOCUMENTS = list(make_documents(7, 4000))
 PRONOUNS = {

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from mha_core.attention import attention, fused_attention
+from mha_core.layer import attention, fused_attention
 from tests.core.libraries import LIBRARIES, Seen
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
-from mha_core import measures, regroup
+from mha_core.heads import measures, regroup
+from mha_core.heads.measures import MEASURES, Seen
 from mha_core.masks import named_mask
-from mha_core.measures import MEASURES, Seen
 
 LENGTH = 7
 WORDS = np.array([11, 12, 13, 14, 15, 16, 17])
@@ -200,5 +200,8 @@ def test_divergence_is_a_distance_between_heads() -> None:
 
 
 def test_measures_need_no_torch() -> None:
-    code = "import sys, mha_core.measures, mha_core.regroup; sys.exit('torch' in sys.modules)"
+    code = (
+        "import sys, mha_core.heads.measures, mha_core.heads.regroup; "
+        "sys.exit('torch' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from mha_core import measures, metrics
+from mha_core.heads import measures, metrics
 
 LENGTH = 7
 REPEAT = [0, *range(11, 18), *range(11, 18)]  # <bos> + s + s

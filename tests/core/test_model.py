@@ -9,17 +9,18 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from mha_core.checkpoint import (
+from mha_core.errors import ConfigError, DataError
+from mha_core.language.tokenizer import load_tokenizer
+from mha_core.model.checkpoint import (
     FINAL,
     _unpack,
     list_checkpoints,
     load_model,
+    load_toy_model,
     quantise,
     save_model,
 )
-from mha_core.errors import ConfigError, DataError
-from mha_core.model import ModelConfig, ToyModel, load_toy_model
-from mha_core.tokenizer import load_tokenizer
+from mha_core.model.toy import ModelConfig, ToyModel
 from mha_core.walk import compare, limits
 
 TEXT = "The cat sat on the mat because it was tired."

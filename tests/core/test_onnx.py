@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from mha_core.attention import ScoreSteps, join_heads, scaled_dot_product, split_heads
 from mha_core.cache import KVCache
+from mha_core.layer import ScoreSteps, join_heads, scaled_dot_product, split_heads
 from mha_core.masks import keep_mask
 from mha_core.rope import rotate_with
 from tests.core.onnx_nodes import Case, load_cases

@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings
 
 from mha_core import reference
-from mha_core.attention import attention, fused_attention
 from mha_core.config import AttentionConfig
+from mha_core.layer import attention, fused_attention
 from mha_core.rope import Rope
 from mha_core.weights import AttentionWeights
 from tests.core.layers import Layer, distance, distances, layers

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mha_core.errors import DataError
-from mha_core.tokenizer import load_tokenizer
-from mha_core.vocabulary import BYTES, load_vocabulary
+from mha_core.language.tokenizer import load_tokenizer
+from mha_core.language.vocabulary import BYTES, load_vocabulary
 
 TOKENIZER = load_tokenizer()
 WORDS = [entry.piece for entry in load_vocabulary() if entry.kind in ("word", "punctuation")]
@@ -100,7 +100,8 @@ def test_a_hundred_thousand_characters_of_any_kind_come_back() -> None:
 
 def test_tokenizing_needs_neither_torch_nor_numpy() -> None:
     code = (
-        "import sys; from mha_core.tokenizer import load_tokenizer; load_tokenizer().encode('a'); "
+        "import sys; from mha_core.language.tokenizer import load_tokenizer; "
+        "load_tokenizer().encode('a'); "
         "sys.exit(bool({'torch', 'numpy', 'streamlit', 'plotly'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from mha_core.attention import attention
 from mha_core.config import AttentionConfig
 from mha_core.errors import ShapeError
+from mha_core.layer import attention
 from mha_core.rope import Rope
 from mha_core.trace import KEPT_BYTES, AttentionTrace, Later, ModelTrace, Step
 from mha_core.walk import walk_layer

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from mha_core.checkpoint import load_model
-from mha_core.curves import Curves, Scores
 from mha_core.errors import DataError
-from mha_core.grammar import make_documents
-from mha_core.grammar_repeats import repeat
-from mha_core.live import live_steps
-from mha_core.model import ModelConfig, ToyModel
-from mha_core.tokenizer import load_tokenizer
-from mha_core.train import (
+from mha_core.heads.curves import Curves, Scores
+from mha_core.language.mixture import make_documents
+from mha_core.language.repeats import repeat
+from mha_core.language.tokenizer import load_tokenizer
+from mha_core.model.checkpoint import load_model
+from mha_core.model.toy import ModelConfig, ToyModel
+from mha_core.training.live import live_steps
+from mha_core.training.train import (
     IGNORE,
     MAX_TOKENS,
     Recipe,

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from sklearn import datasets
 
-from mha_core.digits import centred, digit_from_canvas, load_digits, split_digits
 from mha_core.errors import ConfigError, DataError, ShapeError
-from mha_core.train_vit import accuracy, train_vit
-from mha_core.vit import FILE, Vit, VitConfig, load_vit, read_vit, save_vit
+from mha_core.model.digits import centred, digit_from_canvas, load_digits, split_digits
+from mha_core.model.vit import FILE, Vit, VitConfig, load_vit, read_vit, save_vit
+from mha_core.training.train_vit import accuracy, train_vit
 
 
 def test_digits_are_those_of_the_source() -> None:

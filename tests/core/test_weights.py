@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch.nn import MultiheadAttention
 
-from mha_core.attention import attention
 from mha_core.config import AttentionConfig
 from mha_core.errors import ConfigError
+from mha_core.layer import attention
 from mha_core.weights import from_torch, random_embedding, random_weights
 
 LARGE = AttentionConfig(d_model=256, n_heads=8)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from mha_core.measures import MEASURES, Seen
-from mha_core.tokenizer import load_tokenizer
+from mha_core.heads.measures import MEASURES, Seen
+from mha_core.language.tokenizer import load_tokenizer
 from mha_view import compute
 from mha_view.explore import (
     bench,
@@ -202,7 +202,7 @@ def test_an_empty_second_sentence_is_met(text: str) -> None:
 
 
 def test_the_report_is_the_cores_own() -> None:
-    from mha_core.evaluate import evaluate
+    from mha_core.heads.evaluate import evaluate
 
     parts: list[str] = []
     found = evidence._measure_parts(lambda part, share: parts.append(part), count=10)
@@ -442,7 +442,7 @@ def test_a_visitor_trains_a_model(lang: str) -> None:
 
 
 def test_sizes_that_do_not_fit_are_told_in_words() -> None:
-    from mha_core.live import live_steps
+    from mha_core.training.live import live_steps
 
     trainer = Trainer()
     run = trainer.ask("a", lambda: live_steps(d_model=30, n_heads=4))
@@ -453,9 +453,9 @@ def test_sizes_that_do_not_fit_are_told_in_words() -> None:
 def test_the_slider_moves_patterns_and_curves_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mha_core import checkpoint
-    from mha_core.curves import Curves, Scores
-    from mha_core.model import ModelConfig, ToyModel
+    from mha_core.heads.curves import Curves, Scores
+    from mha_core.model import checkpoint
+    from mha_core.model.toy import ModelConfig, ToyModel
 
     run, models = Curves(), {}
     for step in (0, 50, 100):

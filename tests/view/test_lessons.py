@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from mha_core.attention import AttentionSteps, attention
 from mha_core.config import AttentionConfig
+from mha_core.layer import AttentionSteps, attention
 from mha_core.rope import Rope, pair_frequencies
 from mha_core.weights import random_weights
 from mha_view.words import FOLDER, LANGS, PLACEHOLDER, Words, lesson

@@ -10,8 +10,8 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from mha_core.live import live_sizes, live_steps, pool_ids
-from mha_core.model import ToyModel
+from mha_core.model.toy import ToyModel
+from mha_core.training.live import live_sizes, live_steps, pool_ids
 from mha_view import compute, live
 from mha_view.explore import live_run
 from mha_view.live import LiveSettings

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from mha_core.digits import digit_from_canvas, load_digits, split_digits
 from mha_core.grouped import decode, output_moved, share_again
+from mha_core.model.digits import digit_from_canvas, load_digits, split_digits
+from mha_core.model.vit import load_vit
 from mha_core.sizes import CacheLayers, cache_bytes, measure, read_bundled
 from mha_core.sizes.by_hand import from_numbers
-from mha_core.vit import load_vit
 from mha_view import compute
 from mha_view.figures import relate_grouped, relate_sizes, relate_vit
 from mha_view.menu import SECTIONS

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mha_core.model import load_toy_model
+from mha_core.model.checkpoint import load_toy_model
 from mha_core.sizes import list_bundled
 from mha_view.scene import (
     CODECS,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from functools import cache
 
-from mha_core.grammar import Document, Relation
-from mha_core.lexicon import load_lexicon
-from mha_core.tokenizer import load_tokenizer
+from mha_core.language.documents import Document, Relation
+from mha_core.language.lexicon import load_lexicon
+from mha_core.language.tokenizer import load_tokenizer
 
 SHORTEST, LONGEST = 5, 20
 

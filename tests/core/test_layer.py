@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.autograd import gradcheck
 
-from mha_core.attention import attention, fused_attention, scaled_dot_product
 from mha_core.config import AttentionConfig
 from mha_core.errors import ConfigError, DataError, ShapeError
+from mha_core.layer import attention, fused_attention, scaled_dot_product
 from mha_core.rope import Rope
 from mha_core.weights import AttentionWeights, from_torch
 from tests.core.layers import layer_of

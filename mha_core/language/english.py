@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from mha_core.grammar import Choice, Document, Relation
-from mha_core.lexicon import Lexicon, Noun, Verb, invent_word, load_lexicon, settle
+from mha_core.language.documents import Choice, Document, Relation
+from mha_core.language.lexicon import Lexicon, Noun, Verb, invent_word, load_lexicon, settle
 
 LINKS = (
     "because",

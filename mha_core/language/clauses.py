@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from mha_core.grammar import Choice, Document, Relation
-from mha_core.grammar_english import (
+from mha_core.language.documents import Choice, Document, Relation
+from mha_core.language.english import (
     Mention,
     adverbial,
     lexicon,
@@ -18,7 +18,7 @@ from mha_core.grammar_english import (
     some_thing,
     title,
 )
-from mha_core.lexicon import Noun, Verb, invent_word, settle
+from mha_core.language.lexicon import Noun, Verb, invent_word, settle
 
 OWNER = {"he": "his", "she": "her", "it": "its", "they": "their"}
 SELF = {"he": "himself", "she": "herself", "it": "itself", "they": "themselves"}

@@ -85,7 +85,7 @@ def chance_of(page: Page, place: int, number: int) -> float:
 
 def next_tokens(page: Page, place: int, n: int = 5) -> list[tuple[str, float]]:
     """What the trained model expects after a token: display form and probability."""
-    from mha_core.tokenizer import load_tokenizer
+    from mha_core.language.tokenizer import load_tokenizer
 
     chances = chances_after(page, place)
     tokenizer = load_tokenizer()

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mha_core.curves import Scores, repeat_scores
-from mha_core.grammar_repeats import LONGEST, SHORTEST, pool_words
-from mha_core.model import ModelConfig, ToyModel
-from mha_core.tokenizer import load_tokenizer
-from mha_core.train import IGNORE, Batch, Recipe, make_optimizer, optimize
+from mha_core.heads.curves import Scores, repeat_scores
+from mha_core.language.repeats import LONGEST, SHORTEST, pool_words
+from mha_core.language.tokenizer import load_tokenizer
+from mha_core.model.toy import ModelConfig, ToyModel
+from mha_core.training.train import IGNORE, Batch, Recipe, make_optimizer, optimize
 
 EMBEDDING_SCALE = 4.0  # larger starting values than the shipped model's: induction forms sooner
 

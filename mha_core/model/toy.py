@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -21,11 +20,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import gelu, linear
 
-from mha_core.attention import AttentionSteps, attention, fused_attention, join_heads
 from mha_core.config import AttentionConfig
 from mha_core.errors import ConfigError
+from mha_core.language.tokenizer import Encoding, Tokenizer, load_tokenizer
+from mha_core.layer import AttentionSteps, attention, fused_attention, join_heads
 from mha_core.rope import Rope
-from mha_core.tokenizer import Encoding, Tokenizer, load_tokenizer
 from mha_core.trace import AttentionTrace, ModelTrace, Norm, as_sentence
 from mha_core.walk import NORM_EPS, rms_norm
 from mha_core.weights import AttentionWeights
@@ -335,17 +334,3 @@ def _with_heads(steps: AttentionSteps, heads: Tensor, w_o: Tensor) -> AttentionS
         concat=concat,
         out=linear(concat, w_o),
     )
-
-
-def load_toy_model(path: Path | str | None = None) -> ToyModel:
-    """The shipped model, or one read from a file; see `mha_core.checkpoint`.
-
-    Raises:
-        DataError: the file is missing, broken, or not of this vocabulary.
-
-    >>> load_toy_model().n_layers
-    3
-    """
-    from mha_core.checkpoint import FINAL, load_model
-
-    return load_model(FINAL if path is None else path)

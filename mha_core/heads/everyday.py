@@ -12,10 +12,10 @@ import numpy as np
 import torch
 
 from mha_core.errors import DataError
-from mha_core.metrics import hits, nearest_candidate
-from mha_core.model import Head, ToyModel
-from mha_core.probe import Row, attention_rows
-from mha_core.tokenizer import load_tokenizer
+from mha_core.heads.metrics import hits, nearest_candidate
+from mha_core.heads.probe import Row, attention_rows
+from mha_core.language.tokenizer import load_tokenizer
+from mha_core.model.toy import Head, ToyModel
 
 FILE = "everyday.toml"
 Language = Literal["english", "chinese"]
@@ -69,7 +69,7 @@ def read_sentence(line: tuple[str, ...], nouns: frozenset[str]) -> Sentence:
 @cache
 def everyday_sentences(language: Language) -> tuple[Sentence, ...]:
     """The pronoun sentences of a language."""
-    from mha_core.lexicon import load_lexicon
+    from mha_core.language.lexicon import load_lexicon
 
     nouns = frozenset(
         word for noun in load_lexicon(language).nouns for word in (noun.word, noun.plural) if word
@@ -104,7 +104,7 @@ def guesses(sentences: tuple[Sentence, ...]) -> dict[str, float]:
 
 def _fitting(sentence: Sentence) -> tuple[int, ...]:
     """The nouns before the pronoun that could take this pronoun."""
-    from mha_core.lexicon import load_lexicon
+    from mha_core.language.lexicon import load_lexicon
 
     tokenizer = load_tokenizer()
     row = sentence.row

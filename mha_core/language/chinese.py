@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from mha_core.grammar import Choice, Document, Relation
-from mha_core.grammar_english import Mention, is_minimal
-from mha_core.lexicon import Lexicon, Noun, invent_word, load_lexicon, settle
+from mha_core.language.documents import Choice, Document, Relation
+from mha_core.language.english import Mention, is_minimal
+from mha_core.language.lexicon import Lexicon, Noun, invent_word, load_lexicon, settle
 
 PRONOUN = {"he": "他", "she": "她", "it": "它"}
 LINKS = ("，因为", "，因为", "，因为", "，所以", "，但是", "，于是", "，可是", "，不过", "，", "。")

@@ -10,10 +10,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mha_core.grammar import Choice, Document, Kind, Relation, make_documents
-from mha_core.lexicon import Language, load_lexicon
-from mha_core.model import EditHeads, ToyModel
-from mha_core.tokenizer import load_tokenizer
+from mha_core.language.documents import Choice, Document, Kind, Relation
+from mha_core.language.lexicon import Language, load_lexicon
+from mha_core.language.mixture import make_documents
+from mha_core.language.tokenizer import load_tokenizer
+from mha_core.model.toy import EditHeads, ToyModel
 
 Floats = NDArray[np.float64]
 Groups = tuple[frozenset[int], ...]  # continuations that are equally right, by number

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from mha_core.vocabulary import load_tables
+from mha_core.language.vocabulary import load_tables
 
 Language = Literal["english", "chinese"]
 

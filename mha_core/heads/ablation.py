@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import linear
 
-from mha_core.attention import attention, fused_attention
 from mha_core.errors import ConfigError
-from mha_core.model import EditHeads, Head, ModelSteps, ToyModel
-from mha_core.probe import Pair, pad_ids, prefer_right
+from mha_core.heads.probe import Pair, pad_ids, prefer_right
+from mha_core.layer import attention, fused_attention
+from mha_core.model.toy import EditHeads, Head, ModelSteps, ToyModel
 from mha_core.walk import NORM_EPS, rms_norm
 
 Mode = Literal["zero", "mean"]

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from mha_core import metrics
-from mha_core.grammar import Kind
-from mha_core.model import ToyModel
-from mha_core.probe import Pair, Row, attention_rows, choose, pairs_for, rows_for
+from mha_core.heads import metrics
+from mha_core.heads.probe import Pair, Row, attention_rows, choose, pairs_for, rows_for
+from mha_core.language.documents import Kind
+from mha_core.model.toy import ToyModel
 
 CURVE_SEED, CURVE_COUNT = 9_300_000, 40
 CURVE_KINDS: tuple[Kind, ...] = ("pronoun", "subject", "reflexive", "pronoun_zh", "classifier_zh")

@@ -20,15 +20,15 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn.functional import gelu, linear
 
-from mha_core.attention import AttentionSteps, attention, fused_attention
 from mha_core.config import AttentionConfig
-from mha_core.digits import MAX_INK, SIDE
 from mha_core.errors import ConfigError, DataError, ShapeError
+from mha_core.layer import AttentionSteps, attention, fused_attention
+from mha_core.model.digits import MAX_INK, SIDE
 from mha_core.trace import AttentionTrace, Norm, as_sentence
 from mha_core.walk import NORM_EPS, layer_norm
 from mha_core.weights import AttentionWeights
 
-FILE = Path(__file__).parent / "data" / "vit" / "vit.safetensors"
+FILE = Path(__file__).parents[1] / "data" / "vit" / "vit.safetensors"
 N_CLASSES = 10
 # As large as the embedded patches: with the usual .02 forty passes learn too little of where.
 POSITION_STD = 0.5

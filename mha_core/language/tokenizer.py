@@ -22,7 +22,7 @@ from functools import cache, cached_property
 from typing import NamedTuple
 
 from mha_core.errors import DataError
-from mha_core.vocabulary import CJK, CJK_RANGES, Entry, Kind, load_vocabulary
+from mha_core.language.vocabulary import CJK, CJK_RANGES, Entry, Kind, load_vocabulary
 
 _LETTERS = re.compile(rf"[^\W\d_{CJK_RANGES}]+")
 _LEANING = re.compile(r"(?:n't|'s)(?![^\W\d_])")

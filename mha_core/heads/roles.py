@@ -15,12 +15,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mha_core import metrics
-from mha_core.grammar import Kind
-from mha_core.metrics import Interval, bootstrap
-from mha_core.model import Head, ToyModel
-from mha_core.probe import KINDS, Row, attention_rows, rows_for
-from mha_core.tokenizer import load_tokenizer
+from mha_core.heads import metrics
+from mha_core.heads.metrics import Interval, bootstrap
+from mha_core.heads.probe import KINDS, Row, attention_rows, rows_for
+from mha_core.language.documents import Kind
+from mha_core.language.tokenizer import load_tokenizer
+from mha_core.model.toy import Head, ToyModel
 
 Floats = NDArray[np.floating[Any]]
 
@@ -127,7 +127,7 @@ def measure_repeats(model: ToyModel, seed: int, count: int = COUNT) -> Repeats:
 @cache
 def noun_ids() -> list[int]:
     """The nouns of both languages."""
-    from mha_core.lexicon import load_lexicon
+    from mha_core.language.lexicon import load_lexicon
 
     tokenizer = load_tokenizer()
     nouns = [*load_lexicon("english").nouns, *load_lexicon("chinese").nouns]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mha_core.errors import DataError
 
-FILE = Path(__file__).parent / "data" / "digits" / "digits.npz"
+FILE = Path(__file__).parents[1] / "data" / "digits" / "digits.npz"
 SIDE = 8
 BLOCK = 4
 MAX_INK = BLOCK * BLOCK

@@ -20,13 +20,13 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from mha_core.errors import DataError
-from mha_core.model import ModelConfig, ToyModel
-from mha_core.tokenizer import Tokenizer, load_tokenizer
+from mha_core.language.tokenizer import Tokenizer, load_tokenizer
+from mha_core.model.toy import ModelConfig, ToyModel
 
 Precision = Literal["float16", "int8"]
 FORMAT = "twelve-heads 1"
 SCALE = ".scale"
-WEIGHTS = Path(__file__).parent / "data" / "weights"
+WEIGHTS = Path(__file__).parents[1] / "data" / "weights"
 FINAL = WEIGHTS / "toy.safetensors"
 
 
@@ -160,3 +160,15 @@ def _check_shapes(path: Path, tensors: Mapping[str, Tensor], model: ToyModel) ->
 def list_checkpoints() -> tuple[Path, ...]:
     """The shipped earlier checkpoints, from the first step to the last."""
     return tuple(sorted(WEIGHTS.glob("step-*.safetensors")))
+
+
+def load_toy_model(path: Path | str | None = None) -> ToyModel:
+    """The shipped model, or one read from a file.
+
+    Raises:
+        DataError: the file is missing, broken, or not of this vocabulary.
+
+    >>> load_toy_model().n_layers
+    3
+    """
+    return load_model(FINAL if path is None else path)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from mha_core.grammar import Document, Relation
-from mha_core.grammar_english import (
+from mha_core.language.documents import Document, Relation
+from mha_core.language.english import (
     LINKS,
     act_of,
     adverbial,
@@ -20,7 +20,7 @@ from mha_core.grammar_english import (
     pick_pronoun,
     title,
 )
-from mha_core.lexicon import settle
+from mha_core.language.lexicon import settle
 
 OBJECT = {"he": "him", "she": "her", "it": "it", "they": "them"}
 

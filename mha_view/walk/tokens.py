@@ -14,7 +14,7 @@ from mha_view.panel import literal
 from mha_view.words import Words
 
 if TYPE_CHECKING:
-    from mha_core.tokenizer import Token
+    from mha_core.language.tokenizer import Token
 
 MOST_PIECES = 200
 # Pixels of the table: a row, all of it at most, and each column, so that all five are seen.

@@ -1,0 +1,1 @@
+"""The toy vocabulary, and the sentences the small model was trained on."""

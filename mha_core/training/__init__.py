@@ -1,0 +1,1 @@
+"""Training the small models again, and in front of a visitor."""

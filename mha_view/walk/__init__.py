@@ -1,0 +1,1 @@
+"""What serves the pages that walk through the layer."""
