@@ -4,10 +4,18 @@ The main script lives in `mha_view/`, so that the `pages/` folder beside this fi
 `st.navigation` says it is, on the very first request too.
 """
 
+from starlette.middleware import Middleware
 from streamlit import App
 
 from mha_view.assets import routes
+from mha_view.headers import SecurityHeaders
 from mha_view.mishap import show_mishap
 from mha_view.warmup import lifespan
 
-app = App("mha_view/shell.py", lifespan=lifespan, routes=routes(), on_script_error=show_mishap)
+app = App(
+    "mha_view/shell.py",
+    lifespan=lifespan,
+    routes=routes(),
+    middleware=[Middleware(SecurityHeaders)],
+    on_script_error=show_mishap,
+)

@@ -92,6 +92,10 @@ MESSAGES: dict[str, str] = {
     "setting.choice": (
         "{name} = {value!r} is not known: expected one of {choices}. Choose one of these."
     ),
+    "limit.value": (
+        "{name} = {value} is no bound: expected a whole number of at least {least}. Set another "
+        "one, or leave the variable out."
+    ),
     "window.negative": (
         "A window cannot reach {reach} tokens to the {side}: expected 0 or more, or None for "
         "no limit. The query itself is not counted."
