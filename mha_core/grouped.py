@@ -47,7 +47,7 @@ def share_kv_heads(
 
     Source: Ainslie et al. 2023, section 2.1, who go on training afterwards.
 
-    >>> from mha_core.weights import random_weights
+    >>> from mha_core import random_weights
     >>> config = AttentionConfig(d_model=6, n_heads=2)
     >>> shared, sizes = share_kv_heads(random_weights(config, 0), config, 1)
     >>> shared.w_k.shape, sizes.group
@@ -153,7 +153,7 @@ def decode(trace: AttentionTrace) -> Decoding:
     Raises:
         ConfigError: a token may look at a later one, which is not there yet.
 
-    >>> from mha_core.weights import random_embedding, random_weights
+    >>> from mha_core import random_embedding, random_weights
     >>> config = AttentionConfig(d_model=6, n_heads=3)
     >>> walked = walk_layer(random_embedding(5, 6, 0), random_weights(config, 0), config)
     >>> decoding = decode(walked)

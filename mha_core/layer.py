@@ -202,7 +202,7 @@ def attention(
 
     Source: Vaswani et al. 2017, section 3.2.2; RoPE after the split, as Su et al. 2021.
 
-    >>> from mha_core.weights import random_weights
+    >>> from mha_core import random_weights
     >>> config = AttentionConfig(d_model=6, n_heads=3)
     >>> steps = attention(torch.ones(5, 6), random_weights(config, 0).to_torch(), config)
     >>> steps.pattern.shape, steps.out.shape
@@ -336,7 +336,7 @@ def fused_attention(
 
     Source: torch.nn.functional.scaled_dot_product_attention.
 
-    >>> from mha_core.weights import random_weights
+    >>> from mha_core import random_weights
     >>> config = AttentionConfig(d_model=6, n_heads=3)
     >>> weights, x = random_weights(config, 0).to_torch(), torch.linspace(-1, 1, 30).view(5, 6)
     >>> fused, traced = fused_attention(x, weights, config), attention(x, weights, config).out

@@ -203,7 +203,7 @@ def multi_head(
 
     Source: Vaswani et al. 2017, section 3.2.2, with matrices transposed.
 
-    >>> from mha_core.weights import random_weights
+    >>> from mha_core import random_weights
     >>> config = AttentionConfig(d_model=6, n_heads=3)
     >>> heads, concat, O = multi_head(np.ones((6, 4)), random_weights(config, 0), config)
     >>> heads[0].pattern.shape, concat.shape, O.shape

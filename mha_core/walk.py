@@ -98,7 +98,7 @@ def walk_layer(
 
     Source: the article's chain; the norm before attention as in Xiong et al. 2020, figure 1(b).
 
-    >>> from mha_core.weights import random_embedding, random_weights
+    >>> from mha_core import random_embedding, random_weights
     >>> config = AttentionConfig(d_model=6, n_heads=3)
     >>> trace = walk_layer(random_embedding(5, 6, 0), random_weights(config, 0), config)
     >>> trace["concat"].article_shape
@@ -137,7 +137,7 @@ def compare(trace: AttentionTrace) -> dict[str, float]:
     Returns:
         step name → max |record − reference|. In `masked`, -∞ must meet -∞, else it is ∞.
 
-    >>> from mha_core.weights import random_embedding, random_weights
+    >>> from mha_core import random_embedding, random_weights
     >>> config = AttentionConfig(d_model=6, n_heads=3)
     >>> trace = walk_layer(random_embedding(5, 6, 0), random_weights(config, 0), config)
     >>> max(compare(trace).values()) < 1e-5
@@ -218,7 +218,7 @@ def compare_fused(trace: AttentionTrace) -> float:
     Returns:
         max |out − fused|, computed on the CPU in the record's float type.
 
-    >>> from mha_core.weights import random_embedding, random_weights
+    >>> from mha_core import random_embedding, random_weights
     >>> config = AttentionConfig(d_model=6, n_heads=3)
     >>> trace = walk_layer(random_embedding(5, 6, 0), random_weights(config, 0), config)
     >>> compare_fused(trace) < 1e-5
