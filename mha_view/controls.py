@@ -7,7 +7,15 @@ from typing import get_args
 import streamlit as st
 
 from mha_view import compute, live, state
-from mha_view.scene import LONGEST_TEXT, Axes, ColourScale, MaskName, Pairing, WeightsName
+from mha_view.scene import (
+    LONGEST_TEXT,
+    Axes,
+    ColourScale,
+    MaskName,
+    Pairing,
+    WeightsName,
+    look_in,
+)
 from mha_view.texts import TEXTS
 from mha_view.words import LANGS, Words
 
@@ -29,7 +37,7 @@ def _draw_example_buttons(words: Words, where: str) -> None:
     """A button a bundled sentence; a long one goes by a name."""
     for name, text in TEXTS.items():
         label = text if len(text) <= 60 else words(f"example.{name}")
-        st.button(label, key=f"example_{where}_{name}", **state.setter(text=text, picked=None))
+        st.button(label, key=f"example_{where}_{name}", **state.setter(text=text, **look_in(text)))
 
 
 def draw_examples(words: Words) -> None:
@@ -45,7 +53,7 @@ def draw_article_button(words: Words) -> None:
     st.button(
         words("article.button"),
         disabled=now.weights == "article" and now.text == text,
-        **state.setter(weights="article", text=text, picked=None),
+        **state.setter(weights="article", text=text, **look_in(text)),
     )
 
 

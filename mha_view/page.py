@@ -12,7 +12,7 @@ import streamlit as st
 
 from mha_core.config import AttentionConfig
 from mha_core.errors import TwelveHeadsError
-from mha_view import compute, controls, frame, state, warmup
+from mha_view import compute, controls, frame, state, thread, warmup
 from mha_view.export import save_page
 from mha_view.formulas import FORMULAS, formula
 from mha_view.scene import Scene
@@ -64,7 +64,12 @@ class Page:
     @property
     def head(self) -> int:
         """The chosen head, the last one where the layer has fewer."""
-        return min(self.scene.head, self.config.n_heads - 1)
+        return thread.head_of(self.scene)
+
+    @property
+    def focus(self) -> int:
+        """The place of the focus token among the sentence's tokens."""
+        return thread.focus_of(self.scene)
 
     @property
     def kv_head(self) -> int:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
 
-from mha_view.texts import DEFAULT_TEXT, TEXTS
+from mha_view.texts import DEFAULT_TEXT, TELLING, TEXTS
 
 Lang = Literal["en", "zh"]
 WeightsName = Literal["toy", "live", "article", "custom"]
@@ -40,10 +40,20 @@ LONGEST_LINK = 2_000
 ROOM_FOR_TEXTS = LONGEST_LINK - 1_000
 LONGEST_TEXT = 100_000
 MOST_OTHERS = 3
+MOST_HEADS = 128
 # The models a visitor can train, and for how many steps at most.
 LIVE_WIDTHS, LIVE_HEADS, LIVE_LAYERS = (32, 48, 64, 96), (1, 2, 4, 8), (1, 2, 3)
 LIVE_STEPS = 300
-DEFAULT_HEAD = {"en": 0, "zh": 2}  # of layer 0
+# The tokens that a model with these weights puts before the text's first: `<bos>`.
+TOKENS_BEFORE = {"toy": 1, "live": 1, "article": 0, "custom": 0}
+# The pictures of the walk whose cells are of one token: on which axis it stands.
+TOKEN_AXIS = {
+    "pattern": "row", "q": "column", "heads": "column", "concat": "column", "out": "column",
+    "q_full": "column", "k_full": "column", "v_full": "column", "x": "column",
+    "stream": "column", "residual": "column",
+}  # fmt: skip
+# Those among them with a tile a head.
+HEADED = {"pattern", "q", "heads"}
 
 
 @dataclass(frozen=True)
@@ -66,6 +76,9 @@ class Scene:
         weights: whose learned parameters the sentence goes through.
         layer: layer of the trained model, from 0.
         head: the head looked at, from 0.
+        focus: the token that every page is about, counted from the text's first, so that it stays
+            the same word under weights with and without `<bos>`, which is −1; None for the one
+            that the numbers choose.
         mask: which keys a query may look at.
         window: how many tokens a query sees up to and with itself (window, sink + window).
         prefix: how many first tokens see each other both ways (prefix).
@@ -111,7 +124,8 @@ class Scene:
     text: str = DEFAULT_TEXT["en"]
     weights: WeightsName = "toy"
     layer: int = 0
-    head: int = DEFAULT_HEAD["en"]
+    head: int = 0
+    focus: int | None = None
     mask: MaskName = "causal"
     window: int = 4
     prefix: int = 4
@@ -168,9 +182,56 @@ class Scene:
     patch: int = 5
     picked: Picked | None = None
 
+    def __post_init__(self) -> None:
+        """A cell alone, as in a link from before there was a focus token, says token and head."""
+        if self.picked is not None and self.focus is None:
+            for field, value in thread_of(self.picked, self.weights).items():
+                object.__setattr__(self, field, value)
+
     def with_(self, **changes: Any) -> Scene:
-        """The same scene with some choices changed."""
+        """The same scene with some choices changed, and nothing else."""
         return replace(self, **changes)
+
+    def turn_to(self, **changes: Any) -> Scene:
+        """The scene after a reader's choice: head, token, cell and sentence stay one thread.
+
+        A picked cell brings its token and head; another head or token takes the cell along, a
+        weight's cell only to another head; another sentence brings what tells most in it.
+        """
+        if changes.get("text", self.text) != self.text:
+            changes = look_in(changes["text"]) | changes
+        after = self.with_(**changes)
+        picked = after.picked
+        if picked is None or picked.figure not in TOKEN_AXIS:
+            return after
+        if "picked" in changes:
+            return after.with_(**thread_of(picked, after.weights) | changes)
+        if TOKENS_BEFORE[after.weights] != TOKENS_BEFORE[self.weights]:
+            return after.with_(picked=None)
+        if "head" in changes and picked.figure in HEADED:
+            picked = replace(picked, head=after.head)
+        if "focus" in changes and after.focus != thread_of(picked, after.weights)["focus"]:
+            if picked.figure == "pattern" or after.focus is None:
+                return after.with_(picked=None)
+            picked = replace(picked, column=after.focus + TOKENS_BEFORE[after.weights])
+        return after.with_(picked=picked)
+
+
+def thread_of(picked: Picked, weights: str) -> dict[str, Any]:
+    """The head and the token that a cell of the walk is about, as changes of the scene."""
+    if picked.figure not in TOKEN_AXIS:
+        return {}
+    has_head = picked.figure in HEADED and picked.head < MOST_HEADS
+    head = {"head": picked.head} if has_head else {}
+    return head | {"focus": getattr(picked, TOKEN_AXIS[picked.figure]) - TOKENS_BEFORE[weights]}
+
+
+def look_in(text: str) -> dict[str, Any]:
+    """What a sentence brings along: a bundled one the layer, head and token that tell most."""
+    for name, look in TELLING.items():
+        if TEXTS[name] == text:
+            return {"layer": look.layer, "head": look.head, "focus": look.focus, "picked": None}
+    return {"focus": None, "picked": None}
 
 
 @dataclass(frozen=True)
@@ -305,7 +366,8 @@ CODECS: dict[str, Codec] = {
     "lang": one_of("lang", Lang),
     "weights": one_of("weights", WeightsName),
     "layer": whole("layer", 0, 99),
-    "head": whole("head", 0, 127),
+    "head": whole("head", 0, MOST_HEADS - 1),
+    "focus": whole("focus", -1, 100_000),
     "mask": one_of("mask", MaskName),
     "window": whole("window", 1, 1024),
     "prefix": whole("prefix", 0, 1024),
@@ -403,8 +465,8 @@ def link_holds_text(scene: Scene) -> bool:
 
 
 def start_in(lang: str) -> dict[str, Any]:
-    """A language's first sentence, and the head that finds its pronoun's antecedent."""
-    return {"text": DEFAULT_TEXT[lang], "head": DEFAULT_HEAD[lang]}
+    """A language's first sentence, and the layer, head and token that tell most in it."""
+    return {"text": DEFAULT_TEXT[lang], **look_in(DEFAULT_TEXT[lang])}
 
 
 def read_link(link: Mapping[str, str], start: Scene | None = None) -> tuple[Scene, list[str]]:
@@ -420,13 +482,14 @@ def read_link(link: Mapping[str, str], start: Scene | None = None) -> tuple[Scen
     scene = start or Scene()
     if start is None and link.get("lang") in DEFAULT_TEXT and not {"s", "t"} & link.keys():
         scene = scene.with_(**start_in(link["lang"]))
+    changes: dict[str, Any] = {}
     refused: list[str] = []
     for name, value in link.items():
         try:
-            scene = scene.with_(**read_one(name, value))
+            changes |= read_one(name, value)
         except (ValueError, KeyError, zlib.error, binascii.Error):
             refused.append(f"{name}={value}"[:40])
-    return scene, refused
+    return scene.with_(**changes), refused
 
 
 def read_one(name: str, value: str) -> dict[str, Any]:

@@ -22,9 +22,9 @@ def scene() -> Scene:
 
 
 def change(**changes: Any) -> None:
-    """Change the scene, remembering how it was."""
+    """Change the scene as a reader does, remembering how it was."""
     before = scene()
-    after = before.with_(**changes)
+    after = before.turn_to(**changes)
     if after != before:
         history: list[Scene] = st.session_state.setdefault("history", [])
         history.append(before)
@@ -99,10 +99,6 @@ def note_written() -> dict[str, str]:
 
 
 def switch_language(lang: str) -> None:
-    """Change the language; a default sentence not yet changed follows, and so does its head."""
-    before, now = start_in(scene().lang), start_in(lang)
-    same = scene().text == before["text"]
-    change(lang=lang, **{
-        field: value for field, value in now.items()
-        if same and getattr(scene(), field) == before[field]
-    })  # fmt: skip
+    """Change the language; a default sentence follows with all it brings along."""
+    same = scene().text == start_in(scene().lang)["text"]
+    change(lang=lang, **(start_in(lang) if same else {}))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 
 LONG = Path(__file__).parent / "bundled"
@@ -18,3 +20,25 @@ TEXTS: dict[str, str] = {
     "long_zh": (LONG / "long.zh.txt").read_text(encoding="utf-8").strip(),
 }
 DEFAULT_TEXT = {"en": TEXTS["cat"], "zh": TEXTS["ming"]}
+
+
+@dataclass(frozen=True)
+class Look:
+    """Where the shipped model shows best what a sentence is there to show.
+
+    Attributes:
+        layer, head: who looks.
+        focus, key: the token that looks and the one looked at, counted from the text's first.
+    """
+
+    layer: int
+    head: int
+    focus: int
+    key: int
+
+
+# Written by `python -m mha_view.walk.telling` from the shipped weights.
+TELLING_FILE = LONG / "telling.toml"
+TELLING = {
+    name: Look(**look) for name, look in tomllib.loads(TELLING_FILE.read_text("utf-8")).items()
+}

@@ -27,9 +27,29 @@ def clearest_look(pattern: Array) -> tuple[int, int]:
     >>> clearest_look(np.array([[1.0, 0, 0], [0.9, 0.1, 0], [0.8, 0.1, 0.1]]))
     (2, 0)
     """
-    queries, keys = np.indices(pattern.shape)
-    distances, others = np.abs(queries - keys), keys > 0
-    many = queries > 1  # among one or two keys every look is large
+    return _clearest(pattern, np.arange(len(pattern)))
+
+
+def clearest_key(pattern: Array, query: int) -> int:
+    """The key that shows best what a query looks at, by the same rules.
+
+    Args:
+        pattern: [query, key].
+        query: which one.
+
+    >>> clearest_key(np.array([[1.0, 0, 0], [0.9, 0.1, 0], [0.5, 0.3, 0.2]]), 2)
+    1
+    >>> clearest_key(np.array([[1.0, 0, 0], [0.4, 0.6, 0], [0.8, 0.1, 0.1]]), 2)
+    0
+    """
+    return _clearest(pattern[query : query + 1], np.array([query]))[1]
+
+
+def _clearest(pattern: Array, queries: NDArray[np.int64]) -> tuple[int, int]:
+    """The query and the key of the clearest look in some queries' rows."""
+    keys = np.arange(pattern.shape[1])
+    distances, others = np.abs(queries[:, None] - keys), keys > 0
+    many = (queries > 1)[:, None]  # among one or two keys every look is large
     away = np.where(others & (distances > 0), pattern, 0.0)
     for allowed in (others & (distances > 1), others & (distances > 0), others & many, many):
         looks = np.where(allowed, pattern, 0.0)
@@ -37,8 +57,8 @@ def clearest_look(pattern: Array) -> tuple[int, int]:
             break
     else:
         looks = away if away.any() else pattern
-    query, key = np.unravel_index(int(looks.argmax()), looks.shape)
-    return int(query), int(key)
+    row, key = np.unravel_index(int(looks.argmax()), looks.shape)
+    return int(queries[row]), int(key)
 
 
 def largest_cell(matrix: Array) -> tuple[int, int]:

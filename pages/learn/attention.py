@@ -10,13 +10,13 @@ from mha_view.page import open_page
 from mha_view.panel import literal
 from mha_view.show import show, show_links
 from mha_view.walk import derivations
-from mha_view.walk.choose import clearest_look
+from mha_view.walk.choose import clearest_key
 from mha_view.walk.pick import pick_cell
 
 page = open_page("attention")
 words, trace, labels = page.words, page.trace, page.labels
 page.draw_chips("q_rot", "k_rot", "scores", "pattern", "heads")
-first = clearest_look(trace.pattern[page.head])
+first = (page.focus, clearest_key(trace.pattern[page.head], page.focus))
 head, query, key = page.picked_in("pattern", trace.pattern.shape[1:], first)
 
 left, right = st.columns([11, 10])

@@ -9,8 +9,8 @@ from streamlit.testing.v1 import AppTest
 from mha_core.trace import AttentionTrace
 from mha_view.menu import ORDER, page_file
 from mha_view.page import STEP_WORDS
-from mha_view.scene import DEFAULT_HEAD, Picked, Scene, write_link
-from mha_view.texts import TEXTS
+from mha_view.scene import Picked, Scene, write_link
+from mha_view.texts import TELLING, TEXTS
 from mha_view.words import LANGS, Words
 
 SHELL = Path(__file__).parents[2] / "mha_view" / "shell.py"
@@ -153,9 +153,9 @@ def test_the_language_comes_from_the_browser_then_from_the_switch() -> None:
     app.run()
     assert app.title[0].value == Words("zh").lesson("overview", "title")
     assert app.text_input(key="text").value == TEXTS["ming"]
-    assert app.session_state["scene"].head == DEFAULT_HEAD["zh"]
+    assert app.session_state["scene"].head == TELLING["ming"].head
     app.button_group(key="language").set_value("en").run()
-    assert app.session_state["scene"].head == DEFAULT_HEAD["en"]
+    assert app.session_state["scene"].head == TELLING["cat"].head
     assert app.title[0].value == Words("en").lesson("overview", "title")
     assert app.text_input(key="text").value == TEXTS["cat"]
 

@@ -48,6 +48,7 @@ scenes = st.builds(
     weights=st.sampled_from(get_args(WeightsName)),
     layer=st.integers(0, 99),
     head=st.integers(0, 127),
+    focus=st.one_of(st.none(), st.integers(-1, 100_000)),
     mask=st.sampled_from(get_args(MaskName)),
     window=st.integers(1, 1024),
     prefix=st.integers(0, 1024),
@@ -153,7 +154,7 @@ def test_nonsense_in_a_link_gives_defaults_and_is_reported(link: dict[str, str])
      ("s", "no"), ("t", "%%%"), ("t", "eJw="), ("cell", "pattern.1.2"), ("cell", "<b>.1.2.3"),
      ("v", "99"), ("lang", "fr"), ("model", "gpt5"), ("with", "hand"), ("ink", "AAAA"),
      ("part", "a.b"), ("S", "0"), ("live_d", "4096"), ("live_h", "3"), ("live_n", "40"),
-     ("live_steps", "301")],
+     ("live_steps", "301"), ("focus", "-2"), ("focus", "it")],
 )  # fmt: skip
 def test_each_bad_value_is_named(name: str, value: str) -> None:
     scene, refused = read_link({name: value})
@@ -181,6 +182,7 @@ def test_a_language_alone_brings_its_own_sentence() -> None:
     assert read_link({"lang": "zh"})[0].text == DEFAULT_TEXT["zh"]
     assert read_link({"lang": "en"})[0].text == DEFAULT_TEXT["en"]
     assert read_link({"lang": "zh", "s": "cat"})[0].head == Scene().head
+    assert read_link({"lang": "zh", "s": "cat"})[0].focus is None
 
 
 @pytest.mark.parametrize(

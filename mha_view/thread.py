@@ -1,0 +1,44 @@
+"""The one head and the one token that run through every page."""
+
+from __future__ import annotations
+
+import threading
+
+from cachetools import LRUCache, cached
+
+from mha_view import compute, state
+from mha_view.scene import TOKENS_BEFORE, Scene
+from mha_view.walk.choose import clearest_look
+
+
+def head_of(scene: Scene) -> int:
+    """The chosen head, the last one where the layer has fewer."""
+    return min(scene.head, compute.config_of(scene).n_heads - 1)
+
+
+def focus_of(scene: Scene) -> int:
+    """The place of the focus token among the sentence's tokens, `<bos>` counted.
+
+    One that the sentence does not have gives its last; while none is chosen, the chosen head's
+    clearest look says which.
+    """
+    if scene.focus is None:
+        return _clearest_query(compute.resolve(scene))
+    return max(
+        0, min(scene.focus + TOKENS_BEFORE[scene.weights], len(compute.reading_of(scene)) - 1)
+    )
+
+
+def place_focus(place: int) -> None:
+    """Make the token at a place among the sentence's tokens the focus token."""
+    state.change(focus=place - TOKENS_BEFORE[state.scene().weights])
+
+
+@cached(
+    LRUCache(maxsize=512),
+    key=lambda scene: (compute.walk_key(scene), scene.layer, head_of(scene)),
+    lock=threading.RLock(),
+)
+def _clearest_query(scene: Scene) -> int:
+    """The query of the chosen head's clearest look."""
+    return clearest_look(compute.layer_of(scene).pattern[head_of(scene)])[0]
