@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from mha_core.brief import brief
+
 
 @dataclass(frozen=True, eq=False)
 class KVCache:
@@ -25,6 +27,8 @@ class KVCache:
 
     k_rot: Tensor
     v: Tensor
+
+    __repr__ = brief
 
     @property
     def n_tokens(self) -> int:

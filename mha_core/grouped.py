@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from mha_core.brief import brief
 from mha_core.cache import KVCache
 from mha_core.config import AttentionConfig
 from mha_core.errors import ConfigError, ShapeError
@@ -142,6 +143,8 @@ class Decoding:
     apart: Array
     elements: NDArray[np.int64]
     largest: float
+
+    __repr__ = brief
 
 
 def decode(trace: AttentionTrace) -> Decoding:

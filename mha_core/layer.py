@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
+from mha_core.brief import brief
 from mha_core.cache import KVCache
 from mha_core.checks import check_inputs, check_scores
 from mha_core.config import AttentionConfig
@@ -66,6 +67,8 @@ class ScoreSteps:
     softcap: float | None
     keep: Tensor | None
     bias: Tensor | None
+
+    __repr__ = brief
 
     @cached_property
     def raw(self) -> Tensor:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mha_core.brief import brief
 from mha_core.config import AttentionConfig
 from mha_core.rope import Rope
 from mha_core.weights import AttentionWeights
@@ -35,6 +36,8 @@ class HeadSteps:
     masked: Matrix
     pattern: Matrix
     head: Matrix  # [d_value, token]
+
+    __repr__ = brief
 
 
 def project(W: AnyArray, X: AnyArray, b: AnyArray | None = None) -> Matrix:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torch import Tensor
 
+from mha_core.brief import brief
 from mha_core.cache import KVCache
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ class Projected(NamedTuple):
     v: Tensor
     q_rot: Tensor
     k_rot: Tensor
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def cache(self) -> KVCache:
@@ -60,6 +64,8 @@ class AttentionSteps:
     concat: Tensor
     out: Tensor
     cache: KVCache
+
+    __repr__ = brief
 
     @property
     def raw(self) -> Tensor:

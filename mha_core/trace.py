@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mha_core.brief import brief
 from mha_core.config import AttentionConfig
-from mha_core.errors import ShapeError
+from mha_core.errors import ConfigError, ShapeError
+from mha_core.table import Headings, Row, StepTable
 from mha_core.weights import AttentionWeights, Floats
 
 if TYPE_CHECKING:
@@ -76,11 +78,14 @@ class Step:
         axes: axis words in memory.
         article_axes: axis words in the article's order, [features, tokens]. A step with heads has
             one such matrix per head.
-        value: the numbers, in memory's order; read-only. A `Later` is read when looked at.
+        value: the numbers, in memory's order; read-only. A `Later` is read when looked at. NumPy
+            takes the step itself for them.
 
     >>> q = Step("q", "Q", ("head", "token", "d_head"), ("d_head", "token"), np.zeros((3, 5, 2)))
-    >>> q.shape, q.article_shape, q.article_value.shape
-    ((3, 5, 2), (2, 5), (3, 2, 5))
+    >>> q
+    Step(q: Q [head 3, token 5, d_head 2])
+    >>> q.shape, q.article_shape, q.article_value.shape, np.asarray(q).shape
+    ((3, 5, 2), (2, 5), (3, 2, 5), (3, 5, 2))
     """
 
     name: str
@@ -116,6 +121,44 @@ class Step:
         order = [axis for axis in self.axes if axis not in self.article_axes]
         order += self.article_axes
         return self.value.transpose([self.axes.index(axis) for axis in order])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Give NumPy the numbers, so that `np.asarray(step)` and `np.abs(step)` work."""
+        return np.array(self.value, dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        named = (f"{axis} {length}" for axis, length in zip(self.axes, self.shape, strict=True))
+        return f"Step({self.name}: {self.symbol} [{', '.join(named)}])"
+
+    @property
+    def article_words(self) -> str:
+        """The article's shape as it is written: `3 × [2, 5]` for three heads."""
+        times = f"{self.shape[0]} × " if "head" in self.axes[0] else ""
+        return f"{times}{list(self.article_shape)}"
+
+    @property
+    def torch_words(self) -> str:
+        """PyTorch's shape as it is written, the batch of one sentence first: `[1, 3, 5, 2]`."""
+        return str([1, *self.shape])
+
+    def symbol_of(self, head: int, group: int = 1) -> str:
+        """The symbol with a head's number, where the step has heads.
+
+        Args:
+            head: a query head.
+            group: how many query heads read one KV head.
+        """
+        if not self.symbol.endswith("_k"):
+            return self.symbol
+        return f"{self.symbol.removesuffix('_k')}_{self._place(head, group)}"
+
+    def value_of(self, head: int, group: int = 1) -> Array:
+        """One head's numbers, or all of them where the step has no heads; arguments as above."""
+        return self.value[self._place(head, group)] if "head" in self.axes[0] else self.value
+
+    def _place(self, head: int, group: int) -> int:
+        """Where on the first axis a query head's numbers are."""
+        return head // group if self.axes[0] == "kv_head" else head
 
 
 class _StepField:
@@ -172,13 +215,16 @@ class Norm:
     bias: Array | None = None
     eps: float = 1e-6
 
+    __repr__ = brief
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AttentionTrace:
     """One sentence through one layer. Arrays are NumPy and read-only.
 
     `trace.pattern` is the array, `trace["pattern"]` the `Step`, and iterating gives all steps in
-    order. `raw`, `scores` and `masked` may be worked out at each reading: keep what you read.
+    order; printing it gives their table. `raw`, `scores` and `masked` may be worked out at each
+    reading: keep what you read.
 
     Args:
         stream: the residual stream that enters the layer; every step after it is a field too.
@@ -258,6 +304,65 @@ class AttentionTrace:
         """The article's S."""
         return self["x"].shape[0]
 
+    def table(
+        self, head: int = 0, *, title: str | None = None, headings: Headings | None = None
+    ) -> StepTable:
+        """List the steps: symbol, name, shape in both orders, and the range of the numbers.
+
+        Args:
+            head: whose range is given where a step has heads; of K and V, the head that it reads.
+            title: what stands above; the layer's sizes unless given.
+            headings: what stands over the columns, in another language than English.
+
+        Returns:
+            What `print` shows as text and a notebook as HTML.
+
+        Raises:
+            ConfigError: there is no such head.
+
+        >>> from mha_core import AttentionConfig, random_embedding, random_weights, walk_layer
+        >>> config = AttentionConfig(d_model=6, n_heads=3)
+        >>> trace = walk_layer(random_embedding(5, 6, 0), random_weights(config, 0), config)
+        >>> print(trace.table(head=2))  # doctest: +ELLIPSIS
+        S 5, d 6, h 3, h_kv 3, d_head 2, float32 on cpu
+        symbol              name      [features, tokens]  PyTorch       range, head 2
+        X_in                stream    [6, 5]              [1, 5, 6]     -2.675 … 3.037
+        ...
+        A_2                 pattern   3 × [5, 5]          [1, 3, 5, 5]  0 … 1
+        ...
+        """
+        if head not in range(self.config.n_heads):
+            choices = f"0 … {self.config.n_heads - 1}"
+            raise ConfigError("setting.choice", name="head", value=head, choices=choices)
+        group = self.config.group
+        rows = (
+            Row(
+                each.symbol_of(head, group),
+                each.name,
+                each.article_words,
+                each.torch_words,
+                _write_range(each.value_of(head, group)),
+            )
+            for each in self
+        )
+        return StepTable(title or self._sizes(), head, tuple(rows), headings or Headings())
+
+    def _sizes(self) -> str:
+        """What layer it is, in one line."""
+        c = self.config
+        sizes = f"S {self.n_tokens}, d {c.d_model}, h {c.n_heads}, h_kv {c.n_kv_heads}"
+        return f"{sizes}, d_head {c.d_head}, {self.x.dtype} on {self.device}"
+
+    def __repr__(self) -> str:
+        return f"AttentionTrace({self._sizes()})"
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the table of steps."""
+        return self.table()._repr_html_()
+
     @classmethod
     def from_steps(
         cls,
@@ -328,6 +433,8 @@ class ModelTrace:
     layers: tuple[AttentionTrace, ...]
     logits: Array
 
+    __repr__ = brief
+
 
 def as_sentence(tensor: Any, rank: int) -> Array:
     """Give a tensor of one sentence as a NumPy array of this rank.
@@ -342,6 +449,18 @@ def as_sentence(tensor: Any, rank: int) -> Array:
     tensor = tensor.detach().cpu()
     value: Array = (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
     return value.reshape(value.shape[value.ndim - rank :])
+
+
+def _write_range(value: Array) -> str:
+    """The smallest and the largest number, -∞ where a mask has put it.
+
+    >>> _write_range(np.array([0.5, -np.inf])), _write_range(np.zeros((0, 3)))
+    ('-∞ … 0.5', '—')
+    """
+    if not value.size:
+        return "—"
+    ends = (f"{float(end):.4g}".replace("inf", "∞") for end in (value.min(), value.max()))
+    return " … ".join(ends)
 
 
 def _frozen(value: Array) -> Array:

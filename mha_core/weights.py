@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mha_core.brief import brief
 from mha_core.config import AttentionConfig
 from mha_core.errors import ConfigError, ShapeError
 
@@ -52,6 +53,8 @@ class AttentionWeights(Generic[ArrayT]):
     q_norm: ArrayT | None = None
     k_norm: ArrayT | None = None
     sinks: ArrayT | None = None
+
+    __repr__ = brief
 
     def items(self) -> Iterator[tuple[str, ArrayT]]:
         """Give name and array of every parameter there is."""

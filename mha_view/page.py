@@ -12,12 +12,12 @@ import streamlit as st
 
 from mha_core.config import AttentionConfig
 from mha_core.errors import TwelveHeadsError
+from mha_core.palette import ROLE_OF
 from mha_view import compute, controls, frame, state, thread, warmup
 from mha_view.export import save_page
 from mha_view.formulas import FORMULAS, formula
 from mha_view.scene import Scene
 from mha_view.show import settings_of
-from mha_view.theme import ROLE_OF
 from mha_view.words import Words
 
 if TYPE_CHECKING:

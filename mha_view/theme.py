@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from mha_core.palette import INK
+
 # A role is the same colour on every page. The words name Streamlit's text colours, which
 # `.streamlit/config.toml` sets for light and dark.
 ROLES: dict[str, str] = {
@@ -13,22 +15,6 @@ ROLES: dict[str, str] = {
     "pattern": "violet",
     "output": "red",
     "residual": "gray",
-}
-# Which role a tensor of the trace plays.
-ROLE_OF: dict[str, str] = {
-    "q_full": "query", "q": "query", "q_rot": "query",
-    "k_full": "key", "k": "key", "k_rot": "key",
-    "v_full": "value", "v": "value",
-    "pattern": "pattern", "out": "output", "residual": "residual", "stream": "residual",
-}  # fmt: skip
-# For formulas, which cannot follow the theme by themselves: (light, dark).
-INK: dict[str, tuple[str, str]] = {
-    "query": ("#1c5a96", "#7ab3ec"),
-    "key": ("#a8480a", "#f0a066"),
-    "value": ("#1a6b47", "#6fc79a"),
-    "pattern": ("#6b3fa0", "#bd9be8"),
-    "output": ("#b0273a", "#f08a94"),
-    "residual": ("#5c626b", "#a3a9b1"),
 }
 # Okabe and Ito 2008, told apart by colour-blind readers; a head always carries its number too.
 HEADS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B8860B", "#56B4E9", "#7F6FC4", "#8C564B")

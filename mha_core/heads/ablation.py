@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import linear
 
+from mha_core.brief import brief
 from mha_core.errors import ConfigError
 from mha_core.heads.probe import Pair, pad_ids, prefer_right
 from mha_core.layer import attention, fused_attention
@@ -55,6 +56,8 @@ class LogitParts:
     embedding: Tensor
     heads: Tensor
     mlps: Tensor
+
+    __repr__ = brief
 
     @property
     def total(self) -> Tensor:

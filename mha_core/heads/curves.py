@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from mha_core.brief import brief
 from mha_core.heads import metrics
 from mha_core.heads.probe import Pair, Row, attention_rows, choose, pairs_for, rows_for
 from mha_core.language.documents import Kind
@@ -33,6 +34,8 @@ class Scores:
 
     heads: dict[str, list[list[float]]]
     tasks: dict[str, float]
+
+    __repr__ = brief
 
     def best(self) -> dict[str, float]:
         """The best head of each score, and every task."""
@@ -91,6 +94,8 @@ class Curves:
     steps: list[int] = field(default_factory=list)
     losses: list[float | None] = field(default_factory=list)
     scores: list[Scores] = field(default_factory=list)
+
+    __repr__ = brief
 
     def add(self, step: int, loss: float, scores: Scores) -> None:
         """Append a report; one of a step already there replaces it."""

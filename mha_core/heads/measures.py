@@ -15,6 +15,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mha_core.brief import brief
+
 Array = NDArray[Any]
 Unit = Literal["nats", "keys", "tokens", "share"]
 
@@ -32,6 +34,8 @@ class Seen:
     keep: Array
     ids: Array
     punctuation: Array | None = None
+
+    __repr__ = brief
 
     @property
     def uniform(self) -> Array:

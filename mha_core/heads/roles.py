@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from mha_core.brief import brief
 from mha_core.heads import metrics
 from mha_core.heads.metrics import Interval, bootstrap
 from mha_core.heads.probe import KINDS, Row, attention_rows, rows_for
@@ -98,6 +99,8 @@ class Repeats:
     scores: Mapping[str, Floats]
     copying: float
     copying_nouns: float
+
+    __repr__ = brief
 
 
 @torch.no_grad()

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import NamedTuple
 
+from mha_core.brief import brief
 from mha_core.errors import DataError
 from mha_core.language.vocabulary import CJK, CJK_RANGES, Entry, Kind, load_vocabulary
 
@@ -54,6 +55,8 @@ class Encoding:
 
     text: str
     tokens: tuple[Token, ...]
+
+    __repr__ = brief
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -114,6 +117,9 @@ class Tokenizer:
 
     def __len__(self) -> int:
         return len(self.entries)
+
+    def __repr__(self) -> str:
+        return f"Tokenizer({len(self)} tokens)"
 
     @property
     def bos(self) -> Token:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mha_core.brief import brief
 from mha_core.errors import DataError
 
 FILE = Path(__file__).parents[1] / "data" / "digits" / "digits.npz"
@@ -30,6 +31,8 @@ class Digits:
 
     images: Images
     labels: Images
+
+    __repr__ = brief
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import gelu, linear
 
+from mha_core.brief import brief
 from mha_core.config import AttentionConfig
 from mha_core.errors import ConfigError
 from mha_core.language.tokenizer import Encoding, Tokenizer, load_tokenizer
@@ -89,6 +90,8 @@ class ModelSteps:
     mlps: tuple[Tensor | None, ...]
     logits: Tensor
 
+    __repr__ = brief
+
     @property
     def patterns(self) -> tuple[Tensor, ...]:
         """The pattern [..., head, query, key] of each layer."""
@@ -152,6 +155,9 @@ class ToyModel(nn.Module):
         self.unembedding = _draw(
             generator, 0.5 / sizes.d_model**0.5, sizes.n_vocabulary, sizes.d_model
         )
+
+    def __repr__(self) -> str:
+        return f"ToyModel({self.sizes})"
 
     @property
     def config(self) -> AttentionConfig:

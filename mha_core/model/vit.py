@@ -20,6 +20,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn.functional import gelu, linear
 
+from mha_core.brief import brief
 from mha_core.config import AttentionConfig
 from mha_core.errors import ConfigError, DataError, ShapeError
 from mha_core.layer import AttentionSteps, attention, fused_attention
@@ -94,6 +95,8 @@ class VitTrace:
     layers: tuple[AttentionTrace, ...]
     logits: NDArray[np.float32]
 
+    __repr__ = brief
+
     @property
     def probabilities(self) -> NDArray[np.float32]:
         """[digit], summing to 1."""
@@ -160,6 +163,9 @@ class Vit(nn.Module):
             self.layers = nn.ModuleList(VitLayer(self.sizes) for _ in range(self.sizes.n_layers))
             self.norm = nn.LayerNorm(d, eps=NORM_EPS["layer"])
             self.answer = nn.Linear(d, N_CLASSES)
+
+    def __repr__(self) -> str:
+        return f"Vit({self.sizes})"
 
     def each_layer(self) -> Iterator[VitLayer]:
         """The layers, from the first."""

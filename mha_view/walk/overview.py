@@ -8,10 +8,10 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from mha_core.palette import ROLE_OF
 from mha_core.trace import AttentionTrace
 from mha_view.page import Page
 from mha_view.panel import literal
-from mha_view.theme import ROLE_OF
 
 # The steps of the article's table: what the row is called, and which tensors it lists.
 ROWS = (
@@ -37,9 +37,7 @@ def dimensions(trace: AttentionTrace) -> list[tuple[str, str, str, str]]:
         groups: dict[tuple[str, str], list[str]] = {}
         for field in fields:
             step = trace[field]
-            shape = str(list(step.article_shape))
-            times = f"{step.shape[0]} × " if len(step.shape) == 3 else ""
-            groups.setdefault((times + shape, str([1, *step.shape])), []).append(step.name)
+            groups.setdefault((step.article_words, step.torch_words), []).append(step.name)
         lines += [
             (name, ", ".join(names), article, torch) for (article, torch), names in groups.items()
         ]
