@@ -6,13 +6,19 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from mha_core.errors import ConfigError, ShapeError
-from mha_core.masks import check_reach
+from mha_core.errors import ShapeError
+from mha_core.masks import Window, check_window
 from mha_core.rope import Rope
+from mha_core.values import (
+    check_choice,
+    check_finite,
+    check_not_negative,
+    check_positive,
+    check_size,
+)
 
 QkNorm = Literal["head", "whole"]
 SoftmaxType = Literal["float32", "float64"]
-Window = tuple[int | None, int | None]
 
 
 @dataclass(frozen=True)
@@ -68,17 +74,33 @@ class AttentionConfig:
     softmax_dtype: SoftmaxType | None = None
 
     def __post_init__(self) -> None:
-        _check_sizes(self, "d_model", "n_heads")
+        self._check_sizes("d_model", "n_heads")
         self._fill("n_kv_heads", self.n_heads)
         self._fill("d_head", self.d_model // self.n_heads, checked=self._divides)
         self._fill("d_value", self.d_head)
-        _check_sizes(self, "n_kv_heads", "d_head", "d_value")
+        self._check_sizes("n_kv_heads", "d_head", "d_value")
         self._fill("scale", 1 / math.sqrt(self.d_head))
         if self.n_heads % self.n_kv_heads:
             raise ShapeError("heads.groups", n_heads=self.n_heads, n_kv_heads=self.n_kv_heads)
         if self.rope is not None:
             self.rope.width(self.d_head)
-        _check_settings(self)
+        object.__setattr__(self, "window", check_window(self.window))
+        self._check_settings()
+
+    def _check_sizes(self, *names: str) -> None:
+        """Refuse a size that is not a positive whole number."""
+        for name in names:
+            object.__setattr__(self, name, check_size(name, getattr(self, name)))
+
+    def _check_settings(self) -> None:
+        """Refuse a number or a word that means nothing."""
+        check_choice("causal", self.causal, (True, False))
+        check_finite("scale", self.scale)
+        if self.softcap is not None:
+            check_positive("softcap", self.softcap)
+        check_choice("qk_norm", self.qk_norm, (None, *get_args(QkNorm)))
+        check_not_negative("qk_norm_eps", self.qk_norm_eps)
+        check_choice("softmax_dtype", self.softmax_dtype, (None, *get_args(SoftmaxType)))
 
     def _fill(self, name: str, value: float, checked: bool = True) -> None:
         """Give a field left out its derived value."""
@@ -100,26 +122,3 @@ class AttentionConfig:
         4
         """
         return self.n_heads // self.n_kv_heads
-
-
-def _check_sizes(config: AttentionConfig, *names: str) -> None:
-    """Refuse a size that is not a positive whole number."""
-    for name in names:
-        size = getattr(config, name)
-        if not isinstance(size, int) or size < 1:
-            raise ShapeError("size.positive", name=name, size=size)
-
-
-def _check_settings(config: AttentionConfig) -> None:
-    """Refuse a number or a word that means nothing."""
-    if not math.isfinite(config.scale):
-        raise ConfigError("setting.finite", name="scale", value=config.scale)
-    if config.softcap is not None and not 0 < config.softcap < math.inf:
-        raise ConfigError("setting.positive", name="softcap", value=config.softcap)
-    for name, choices in (("qk_norm", QkNorm), ("softmax_dtype", SoftmaxType)):
-        value, known = getattr(config, name), (None, *get_args(choices))
-        if value not in known:
-            listed = ", ".join(repr(choice) for choice in known)
-            raise ConfigError("setting.choice", name=name, value=value, choices=listed)
-    left, right = config.window
-    check_reach(left, right)

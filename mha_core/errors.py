@@ -89,6 +89,10 @@ MESSAGES: dict[str, str] = {
     "setting.negative": (
         "{name} = {value} is out of range: expected a number of at least 0. Choose another {name}."
     ),
+    "setting.count": (
+        "{name} = {value} is out of range: expected a whole number of at least {least}. Choose "
+        "another {name}."
+    ),
     "setting.choice": (
         "{name} = {value!r} is not known: expected one of {choices}. Choose one of these."
     ),
@@ -97,8 +101,12 @@ MESSAGES: dict[str, str] = {
         "one, or leave the variable out."
     ),
     "window.negative": (
-        "A window cannot reach {reach} tokens to the {side}: expected 0 or more, or None for "
-        "no limit. The query itself is not counted."
+        "A window cannot reach {reach} tokens to the {side}: expected a whole number of 0 or "
+        "more, or None for no limit. The query itself is not counted."
+    ),
+    "window.pair": (
+        "window = {window} is no pair: expected (left, right), how many tokens before and after "
+        "the query. Use None for a side without limit."
     ),
     "window.left": "left",
     "window.right": "right",
@@ -150,6 +158,10 @@ MESSAGES: dict[str, str] = {
     "mask.bool": (
         "keep is {dtype}, but a mask here is boolean, True where a query may look. Use keep "
         "== 1 for ones and zeros, or pass numbers to be added as bias."
+    ),
+    "mask.offset": (
+        "The offset is {given}, but it counts tokens: expected a whole number, or one per "
+        "sentence. Convert it."
     ),
     "mask.shape": (
         "{name} has shape {shape}, but the scores are {expected}, [..., head, query, key]. "
@@ -219,6 +231,17 @@ class TwelveHeadsError(ValueError):
         self.key = key
         self.values = values
         super().__init__(MESSAGES[key].format(**values))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Say how to make it again: an error of Python's is otherwise made from its text."""
+        return _make_error, (type(self), self.key, self.values), self.__dict__
+
+
+def _make_error(
+    kind: type[TwelveHeadsError], key: str, values: dict[str, object]
+) -> TwelveHeadsError:
+    """Make an error again in another process, or as a copy."""
+    return kind(key, **values)
 
 
 class Note:

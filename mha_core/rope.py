@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mha_core.errors import ConfigError, ShapeError
+from mha_core.errors import ShapeError
+from mha_core.values import check_choice, check_finite, check_positive, check_size
 
 if TYPE_CHECKING:  # torch is loaded by the functions that turn tensors, not by this file
     from torch import Tensor
@@ -31,6 +31,7 @@ class Rope:
 
     Raises:
         ConfigError: a setting is outside what it can be.
+        ShapeError: `dim` is no size.
 
     Source: Su et al. 2021, equation 15 ("interleaved").
 
@@ -45,11 +46,15 @@ class Rope:
     attention_factor: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.base < math.inf:
-            raise ConfigError("setting.positive", name="base", value=self.base)
-        _check_pairing(self.pairing)
+        check_positive("base", self.base)
+        check_finite("attention_factor", self.attention_factor)
+        check_choice("pairing", self.pairing, get_args(Pairing))
+        if self.dim is not None:
+            object.__setattr__(self, "dim", check_size("dim", self.dim))
         if self.frequencies is not None:  # a tuple, so that a Rope can be a key
             object.__setattr__(self, "frequencies", tuple(float(f) for f in self.frequencies))
+            for frequency in self.frequencies:
+                check_finite("frequencies", frequency)
 
     def width(self, d_head: int) -> int:
         """How many of a head's features are turned.
@@ -175,7 +180,7 @@ def rotate_with(
     >>> rotate_with(torch.tensor([[3.0, 4.0]]), *quarter)
     tensor([[-4.,  3.]])
     """
-    _check_pairing(pairing)
+    check_choice("pairing", pairing, get_args(Pairing))
     d_head, n_tokens = x.shape[-1], x.shape[-2]
     width = d_head if dim is None else dim
     check_width(width, d_head)
@@ -221,11 +226,3 @@ def _concatenate(turned: Tensor, rest: Tensor) -> Tensor:
     import torch
 
     return torch.cat((turned, rest), dim=-1) if rest.shape[-1] else turned
-
-
-def _check_pairing(pairing: str) -> None:
-    """Refuse a pairing that does not exist."""
-    if pairing not in ("half", "interleaved"):
-        raise ConfigError(
-            "setting.choice", name="pairing", value=pairing, choices="'half', 'interleaved'"
-        )

@@ -8,8 +8,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mha_core.config import AttentionConfig
 from mha_core.errors import ConfigError
+from mha_core.layer import attention
 from mha_core.masks import keep_mask, named_mask
+from mha_core.weights import random_weights
 
 reach = st.none() | st.integers(0, 5)
 
@@ -28,10 +31,23 @@ def test_every_cell_follows_the_rule(n_query, n_key, causal, offset, left, right
 
 def test_an_offset_per_sentence_gives_a_mask_per_sentence():
     keep = keep_mask(2, 4, offset=torch.tensor([0, 2, -1]))
-    assert keep.shape == (3, 2, 4)
-    assert keep[0].int().tolist() == [[1, 0, 0, 0], [1, 1, 0, 0]]
-    assert keep[1].int().tolist() == [[1, 1, 1, 0], [1, 1, 1, 1]]
-    assert keep[2].int().tolist() == [[0, 0, 0, 0], [1, 0, 0, 0]]
+    assert keep.shape == (3, 1, 2, 4)  # sentence, head, query, key
+    assert keep[0, 0].int().tolist() == [[1, 0, 0, 0], [1, 1, 0, 0]]
+    assert keep[1, 0].int().tolist() == [[1, 1, 1, 0], [1, 1, 1, 1]]
+    assert keep[2, 0].int().tolist() == [[0, 0, 0, 0], [1, 0, 0, 0]]
+
+
+@pytest.mark.parametrize("n_sentences", [1, 2, 3])
+def test_a_mask_per_sentence_is_never_read_as_one_per_head(n_sentences: int):
+    """Three heads: with three sentences too, the two lengths agree."""
+    config = AttentionConfig(12, 3, causal=False)
+    weights = random_weights(config, 0).to_torch()
+    x = torch.linspace(-1, 1, n_sentences * 48).view(n_sentences, 4, 12).sin()
+    offsets = list(range(n_sentences))
+    together = attention(x, weights, config, keep=keep_mask(4, 4, offset=torch.tensor(offsets)))
+    for sentence, offset in enumerate(offsets):
+        alone = attention(x[sentence], weights, config, keep=keep_mask(4, 4, offset=offset))
+        torch.testing.assert_close(together.pattern[sentence], alone.pattern)
 
 
 DRAWN = {
@@ -65,3 +81,14 @@ def test_masks_that_mean_nothing_are_refused():
         named_mask("sink_window", 3, sinks=-1)
     with pytest.raises(ConfigError, match="cannot reach -2 tokens to the right"):
         keep_mask(2, 2, right=-2)
+    with pytest.raises(ConfigError, match=r"cannot reach 1\.5 tokens to the left"):
+        keep_mask(2, 2, left=1.5)
+    with pytest.raises(ConfigError, match=r"n_key = 2\.0 is out of range"):
+        keep_mask(2, 2.0)
+    with pytest.raises(ConfigError, match=r"offset is torch\.float32.*expected a whole number"):
+        keep_mask(2, 2, offset=torch.tensor([0.5]))
+
+
+def test_whole_numbers_of_numpy_count_too():
+    one = named_mask("window", np.int64(5), window=np.int32(2))
+    assert np.array_equal(one, keep_mask(np.int64(5), 5, left=np.int64(1)))

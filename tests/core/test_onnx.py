@@ -92,7 +92,7 @@ def masks_of(case: Case, n_query: int, n_key: int) -> tuple[Tensor, Tensor | Non
     )
     if used is not None:  # one mask per sentence, the same for every head
         filled = torch.arange(n_key) < used[:, None]
-        keep = keep[:, None] & filled[:, None, None]
+        keep = keep & filled[:, None, None]
     mask = inputs.get("attn_mask")
     if mask is None:
         return keep, None
