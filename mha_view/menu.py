@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from mha_view.home import HOME
+
 if TYPE_CHECKING:
     from mha_view.words import Words
 
-PAGES = Path(__file__).parents[1] / "pages"
+PAGES = HOME / "pages"
 SECTIONS: dict[str, tuple[str, ...]] = {
     "learn": (
         "overview",

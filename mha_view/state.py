@@ -6,11 +6,13 @@ reader does to it goes back into the scene through a callback.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import streamlit as st
 
 from mha_view.scene import Scene, read_link, start_in, write_link
+from mha_view.words import LANG_VARIABLE, LANGS
 
 MOST_UNDO = 50
 
@@ -78,7 +80,7 @@ def open_scene() -> list[str]:
     link = st.query_params.to_dict()
     seen, st.session_state["seen"] = st.session_state.get("seen"), link
     if "scene" not in st.session_state:
-        lang = link.get("lang") or ("zh" if (st.context.locale or "").startswith("zh") else "en")
+        lang = link.get("lang") or first_language()
         st.session_state["scene"], refused = read_link({**link, "lang": lang})
         return refused
     if not link or link == seen or link in st.session_state["written"]:
@@ -86,6 +88,14 @@ def open_scene() -> list[str]:
     start = Scene(text=scene().text, lang=scene().lang)
     st.session_state["scene"], refused = read_link(link, start)
     return refused
+
+
+def first_language() -> str:
+    """The language of a session whose link names none: the server's own choice, else the
+    browser's."""
+    if (chosen := os.environ.get(LANG_VARIABLE, "")) in LANGS:
+        return chosen
+    return "zh" if (st.context.locale or "").startswith("zh") else "en"
 
 
 def note_written() -> dict[str, str]:

@@ -16,6 +16,7 @@ from mha_core.errors import Note, TwelveHeadsError
 
 FOLDER = Path(__file__).parent
 LANGS = ("en", "zh")
+LANG_VARIABLE = "TWELVE_HEADS_LANG"  # the language a server's first page opens in
 PLACEHOLDER = re.compile(r"\[\[(\w+)\]\]")
 
 

@@ -29,7 +29,7 @@ def serve(script: str, *, base: str = "", log: Path | None = None) -> Iterator[s
     Raises:
         RuntimeError: if the server does not get ready.
     """
-    port = _free_port()
+    port = free_port()
     options = {
         "server.port": str(port),
         "server.address": "127.0.0.1",
@@ -51,7 +51,7 @@ def serve(script: str, *, base: str = "", log: Path | None = None) -> Iterator[s
         )
         address = f"http://127.0.0.1:{port}" + (f"/{base}" if base else "")
         try:
-            _wait(process, f"{address}/_stcore/health")
+            wait_until_well(process, f"{address}/_stcore/health")
             yield address
         finally:
             process.terminate()
@@ -62,13 +62,13 @@ def serve(script: str, *, base: str = "", log: Path | None = None) -> Iterator[s
                 process.wait()
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
 
 
-def _wait(process: subprocess.Popen[bytes], health: str) -> None:
+def wait_until_well(process: subprocess.Popen[bytes], health: str) -> None:
     """Wait until the server says that it is well."""
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
