@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: run test check browser bench bench-ui clean
+.PHONY: run test check browser bench bench-ui bench-memory clean
 
 run: $(VENV)/run.stamp
 	$(BIN)/streamlit run app.py --server.port $(PORT)
@@ -28,6 +28,9 @@ bench: $(VENV)/test.stamp
 
 bench-ui: $(VENV)/test.stamp
 	$(BIN)/python -m benchmarks.ui
+
+bench-memory: $(VENV)/test.stamp
+	$(BIN)/python -m benchmarks.memory
 
 $(VENV)/bin/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -6,6 +6,7 @@ From the declaration a step is checked, listed, drawn and exported. Loads no tor
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from mha_core.layer import AttentionSteps
 
 Array = NDArray[Any]
-KEPT_BYTES = 1 << 24
+KEPT_BYTES = 1 << 20
 
 
 class Later:
@@ -31,20 +32,27 @@ class Later:
 
     Args:
         shape: what the array's shape will be.
-        make: gives the array, the same numbers every time.
+        make: gives the array, the same numbers every time; public, so that what it keeps alive
+            can be counted.
     """
 
     def __init__(self, shape: tuple[int, ...], make: Callable[[], Array]) -> None:
         self.shape = shape
         self.ndim = len(shape)
-        self._make = make
+        self.make = make
         self._kept: Array | None = None
+
+    @property
+    def most_kept(self) -> int:
+        """How many bytes it holds at most, now or later, numbers of up to 8 bytes assumed."""
+        n_bytes = 8 * math.prod(self.shape) if self._kept is None else self._kept.nbytes
+        return min(n_bytes, KEPT_BYTES)
 
     def read(self) -> Array:
         """Give the array."""
         if self._kept is not None:
             return self._kept
-        value = _frozen(self._make())
+        value = _frozen(self.make())
         if value.nbytes <= KEPT_BYTES:
             self._kept = value
         return value

@@ -182,8 +182,9 @@ def random_embedding(n_vocabulary: int, d_model: int, seed: int) -> Floats:
 
 def _draw(generator: np.random.Generator, shape: tuple[int, ...], variance: float) -> Floats:
     """Draw float32 numbers from a normal distribution."""
-    drawn: Floats = (generator.standard_normal(shape) * variance**0.5).astype(np.float32)
-    return drawn
+    drawn = generator.standard_normal(shape)
+    drawn *= variance**0.5
+    return drawn.astype(np.float32)
 
 
 def from_torch(module: torch.nn.MultiheadAttention) -> AttentionWeights[torch.Tensor]:

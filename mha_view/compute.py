@@ -1,21 +1,20 @@
 """From a scene to numbers: the sentence as tokens, the layer's sizes, the trace. Nothing is drawn.
 
 Tokens and sizes need no torch, so the frame is on screen before torch is loaded. Traces are kept
-in one cache for all readers, bounded by bytes; a trace is read-only, so sharing one is safe. What
-a model trained in a session computes is kept with that model, for that session alone.
+in the process's store, for all readers; a trace is read-only, so sharing one is safe. What a model
+trained in a session computes is kept under that model's name, which no other session knows.
 
 A scene may name a model that its session does not hold; the shipped one then stands in for it.
 """
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from cachetools import LRUCache, cached
 from numpy.typing import NDArray
 
 from mha_core.config import AttentionConfig
@@ -23,14 +22,15 @@ from mha_core.masks import named_mask
 from mha_core.rope import Rope
 from mha_view import live
 from mha_view.scene import Scene
+from mha_view.store import STORE, kept
 
 if TYPE_CHECKING:
     from mha_core.language.tokenizer import Token
     from mha_core.model.toy import ToyModel
     from mha_core.trace import AttentionTrace
+    from mha_core.weights import AttentionWeights, Floats
 
 MOST_TOKENS = 1_024
-CACHE_BYTES = 256 * 2**20
 TRAINED_TOKENS = 48
 # The shipped model's sizes, known here so that the frame can be drawn before torch is loaded.
 TOY_FEATURES, TOY_HEADS, TOY_LAYERS = 96, 6, 3
@@ -59,7 +59,7 @@ class Reading:
         return len(self.tokens)
 
 
-@lru_cache(maxsize=64)
+@kept
 def read_text(text: str, with_bos: bool) -> Reading:
     """Cut a text into tokens and keep the first `MOST_TOKENS` of them."""
     from mha_core.language.tokenizer import load_tokenizer
@@ -177,15 +177,6 @@ class Walk:
     layers: tuple[AttentionTrace, ...]
     logits: NDArray[np.float32] | None
 
-    @property
-    def n_bytes(self) -> int:
-        """Memory held, in bytes."""
-        steps = (step.source for layer in self.layers for step in layer)
-        return sum(source.nbytes for source in steps if isinstance(source, np.ndarray))
-
-
-_lock = threading.RLock()
-
 
 def walk_key(scene: Scene) -> tuple[object, ...]:
     """What the numbers of a scene depend on, and nothing else."""
@@ -204,19 +195,10 @@ def walk_key(scene: Scene) -> tuple[object, ...]:
 
 
 def walk_of(scene: Scene) -> Walk:
-    """The walk of a scene, from the cache where it was walked before."""
-    kept = live.find(scene)
-    if kept is None:
-        return _walk_shared(resolve(scene))
-    return cached(kept.walks, key=walk_key)(_walk_scene)(scene)
-
-
-@cached(
-    LRUCache(maxsize=CACHE_BYTES, getsizeof=lambda walk: walk.n_bytes), key=walk_key, lock=_lock
-)
-def _walk_shared(scene: Scene) -> Walk:
-    """The walk of a scene through weights that all sessions share."""
-    return _walk_scene(scene)
+    """The walk of a scene, from the store where it was walked before."""
+    scene = resolve(scene)
+    uses = () if is_trained(scene) else (_weights_key(scene), _embedding_key(scene))
+    return STORE.get(("walk", walk_key(scene)), lambda: _walk_scene(scene), uses)
 
 
 @dataclass(frozen=True)
@@ -234,16 +216,17 @@ class Differences:
     fused: float
 
 
-@cached(
-    LRUCache(maxsize=128),
-    key=lambda scene: (walk_key(resolve(scene)), scene.layer),
-    lock=threading.RLock(),
-)
 def differences_of(scene: Scene) -> Differences:
     """Compute the scene's layer in the article's own form and in the fused one, and compare."""
+    scene = resolve(scene)
+    key = ("differences", walk_key(scene), scene.layer)
+    return STORE.get(key, lambda: _differ(layer_of(scene)))
+
+
+def _differ(trace: AttentionTrace) -> Differences:
+    """Compare a record with the two other ways of computing it."""
     from mha_core.walk import compare, compare_fused
 
-    trace = layer_of(scene)
     absolute = compare(trace)
     relative = {}
     for name, difference in absolute.items():
@@ -253,9 +236,14 @@ def differences_of(scene: Scene) -> Differences:
     return Differences(absolute, relative, compare_fused(trace))
 
 
-def layer_of(scene: Scene) -> AttentionTrace:
-    """The trace of the scene's layer, the last one where there are fewer."""
-    layers = walk_of(scene).layers
+def layer_of(scene: Scene, walk: Walk | None = None) -> AttentionTrace:
+    """The trace of the scene's layer, the last one where there are fewer.
+
+    Args:
+        scene: names the layer.
+        walk: the scene's walk, where the caller has it.
+    """
+    layers = (walk or walk_of(scene)).layers
     return layers[min(scene.layer, len(layers) - 1)]
 
 
@@ -288,21 +276,47 @@ def _walk_toy(
     return Walk(layers, logits)
 
 
+def _weights_key(scene: Scene) -> Hashable:
+    """What the scene's random weights depend on: the shapes that are drawn, and the seed."""
+    from mha_core.weights import weight_shapes
+
+    return "weights", tuple(weight_shapes(config_of(scene)).items()), scene.seed
+
+
+def _embedding_key(scene: Scene) -> Hashable:
+    """What the scene's random vectors of the vocabulary depend on."""
+    return "embedding", config_of(scene).d_model, scene.seed
+
+
+def random_weights_of(scene: Scene) -> AttentionWeights[Floats]:
+    """The scene's random weights, drawn once for all that goes through them."""
+    from mha_core.weights import random_weights
+
+    return STORE.get(_weights_key(scene), lambda: random_weights(config_of(scene), scene.seed))
+
+
+def _random_vectors_of(scene: Scene) -> Floats:
+    """A random vector for every token of the vocabulary."""
+    from mha_core.language.tokenizer import load_tokenizer
+    from mha_core.weights import random_embedding
+
+    width = config_of(scene).d_model
+    return STORE.get(
+        _embedding_key(scene),
+        lambda: random_embedding(len(load_tokenizer()), width, scene.seed),
+    )
+
+
 def _walk_random(
     scene: Scene, reading: Reading, keep: NDArray[np.bool_], positions: NDArray[np.int64]
 ) -> AttentionTrace:
     """Walk with seeded random weights."""
-    from mha_core.language.tokenizer import load_tokenizer
     from mha_core.walk import walk_layer
-    from mha_core.weights import random_embedding, random_weights
 
-    config = config_of(scene)
-    seed = scene.seed
-    embedding = random_embedding(len(load_tokenizer()), config.d_model, seed)
     return walk_layer(
-        embedding[[token.id for token in reading.tokens]],
-        random_weights(config, seed),
-        config,
+        _random_vectors_of(scene)[[token.id for token in reading.tokens]],
+        random_weights_of(scene),
+        config_of(scene),
         norm="rms",
         keep=keep,
         positions=positions,

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
-from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from mha_view.scene import Scene
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from mha_core.model.toy import ToyModel
 
 MOST_KEPT = 3
-WALK_BYTES = 16 * 2**20
 
 
 @dataclass(frozen=True)
@@ -43,16 +41,12 @@ class Kept:
     Attributes:
         settings: what it was trained with.
         model: the model.
-        name: told apart from every other model of this server.
-        walks: what it computed, the least used forgotten beyond `WALK_BYTES`.
+        name: told apart from every other model of this server; what it computed is kept under it.
     """
 
     settings: LiveSettings
     model: ToyModel
     name: str = field(default_factory=lambda: uuid.uuid4().hex)
-    walks: LRUCache[Any, Any] = field(
-        default_factory=lambda: LRUCache(WALK_BYTES, getsizeof=lambda walk: walk.n_bytes)
-    )
 
 
 def settings_of(scene: Scene) -> LiveSettings:

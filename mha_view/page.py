@@ -58,8 +58,7 @@ class Page:
     @cached_property
     def trace(self) -> AttentionTrace:
         """The sentence through the scene's layer."""
-        with st.spinner(self.words("working")):
-            return compute.layer_of(self.scene)
+        return compute.layer_of(self.scene, self.walk)
 
     @property
     def head(self) -> int:

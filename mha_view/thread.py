@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-
-from cachetools import LRUCache, cached
-
 from mha_view import compute, state
 from mha_view.scene import TOKENS_BEFORE, Scene
+from mha_view.store import STORE
 from mha_view.walk.choose import clearest_look
 
 
@@ -34,11 +31,7 @@ def place_focus(place: int) -> None:
     state.change(focus=place - TOKENS_BEFORE[state.scene().weights])
 
 
-@cached(
-    LRUCache(maxsize=512),
-    key=lambda scene: (compute.walk_key(scene), scene.layer, head_of(scene)),
-    lock=threading.RLock(),
-)
 def _clearest_query(scene: Scene) -> int:
     """The query of the chosen head's clearest look."""
-    return clearest_look(compute.layer_of(scene).pattern[head_of(scene)])[0]
+    key = ("clearest query", compute.walk_key(scene), scene.layer, head_of(scene))
+    return STORE.get(key, lambda: clearest_look(compute.layer_of(scene).pattern[head_of(scene)])[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
@@ -15,6 +14,7 @@ from mha_view.explore.evidence import head_means
 from mha_view.explore.passport import Line, passport
 from mha_view.panel import literal
 from mha_view.scene import Ablation, Scene
+from mha_view.store import kept
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +23,7 @@ Heads = tuple[tuple[int, int], ...]
 SHOWN = 8
 
 
-@lru_cache(maxsize=256)
+@kept
 def copying_without(heads: Heads) -> float:
     """The share of the second half of random repeats of nouns that the model predicts, with some
     heads replaced by their means."""

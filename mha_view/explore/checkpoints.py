@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mha_view import compute
 from mha_view.scene import Scene
+from mha_view.store import kept
 
 if TYPE_CHECKING:
     from mha_core.model.toy import ToyModel
@@ -44,7 +45,7 @@ def nearest_step(step: int) -> int:
     return next((known for known in steps if known >= step), steps[-1])
 
 
-@lru_cache(maxsize=12)
+@kept
 def load_step(step: int) -> ToyModel:
     """The model as it was after so many steps."""
     from mha_core.model.checkpoint import list_checkpoints, load_model

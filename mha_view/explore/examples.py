@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from html import escape
 from typing import Any
 
 import numpy as np
 
 from mha_view import compute
+from mha_view.store import kept
 
 REPEAT_ROLES = ("previous", "induction", "duplicate", "sink")
 COUNT = 6
@@ -39,7 +39,7 @@ class Example:
         return float(self.pattern[self.target])
 
 
-@lru_cache(maxsize=32)
+@kept
 def examples_of(role: str, layer: int, head: int) -> tuple[Example, ...]:
     """The first sentences the role is scored on, as one head reads them."""
     import torch

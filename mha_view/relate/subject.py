@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import streamlit as st
 
@@ -20,6 +19,7 @@ from mha_core.sizes import (
 )
 from mha_view import state
 from mha_view.scene import Scene
+from mha_view.store import kept
 from mha_view.words import Words
 
 KINDS = ("model", "file", "hand")
@@ -67,13 +67,13 @@ def titles() -> dict[str, str]:
     return {config.name: config.title for config in list_bundled()}
 
 
-@lru_cache(maxsize=64)
+@kept
 def measure_bundled(name: str, totals: bool) -> Sizes:
     """A bundled config, measured once."""
     return measure(read_bundled(name), totals=totals)
 
 
-@lru_cache(maxsize=32)
+@kept
 def measure_text(text: str, totals: bool) -> Sizes:
     """A config's text, measured once; raises DataError as `measure` does."""
     config, notes = read_text(text)

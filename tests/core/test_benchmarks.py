@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import time
 
+import pytest
 import torch
 
+from benchmarks import memory
 from benchmarks.core import RATIOS, STATUS, measure_memory, time_all
 from benchmarks.layers import make_runs, takes_fast_path
 
@@ -59,3 +62,10 @@ def test_memory_grows_with_the_pattern():
     found = measure_memory("attention", [1024], "cpu", torch.float32)
     least = 40 if STATUS.exists() else 0  # elsewhere only the whole life's peak is known
     assert least <= found["1024"] < 200
+
+
+@pytest.mark.skipif(not STATUS.exists(), reason="only Linux tells a process's memory")
+@pytest.mark.parametrize("case", memory.CASES)
+def test_no_reader_makes_the_server_hold_more_than_its_bound(case: str) -> None:
+    options = argparse.Namespace(bound=96, steps=1)
+    assert memory.in_child(memory.ROOT, case, options) <= memory.MOST_GROWTH * options.bound
