@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from mha_view.figures.walk import feature_matrix, features, tensor_tiles
+from mha_view.figures.layer import head_tiles
+from mha_view.figures.walk import feature_matrix, features
 from mha_view.page import open_page
 from mha_view.show import show
-from mha_view.theme import head_colour
 from mha_view.walk import derivations
 from mha_view.walk.choose import largest_cell
 from mha_view.walk.pick import pick_cell
@@ -24,16 +24,10 @@ left, right = st.columns([11, 10])
 with left.container(border=True):
     st.markdown(f"##### {words('concat.heads')}")
     show(
-        tensor_tiles(
-            "heads", list(trace["heads"].article_value),
-            [words("head.chip", head=head) for head in range(config.n_heads)], words,
-            rows=features(config.d_value), columns=page.labels, symbol="head_k",
-            row_title=words("axis.feature_of_head"), column_title=words("axis.token"),
-            colours=[head_colour(head) for head in range(config.n_heads)],
-        ),
+        head_tiles(trace, "heads", page.labels, words),
         words,
         (head, feature, query) if in_heads else None,
-    )  # fmt: skip
+    )
     st.markdown(f"##### {words('concat.stacked')}")
     matrix = feature_matrix(trace["concat"], page.labels, words, bands=config.n_heads)
     show(matrix, words, None if in_heads else (0, place, token))

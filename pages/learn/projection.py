@@ -4,7 +4,8 @@ import numpy as np
 import streamlit as st
 
 from mha_core.derivation import Projection
-from mha_view.figures.walk import feature_matrix, features, tensor_tiles
+from mha_view.figures.layer import projections
+from mha_view.figures.walk import feature_matrix, features
 from mha_view.page import open_page
 from mha_view.show import show
 from mha_view.walk import derivations
@@ -38,25 +39,16 @@ with right.container(border=True):
     derivations.draw_projection(page, names[list(results).index(figure)], feature, token)
 
 st.subheader(words("projection.matrices"))
-weights = [np.asarray(getattr(trace.weights, f"w_{name}")) for name in names]
 one, three = st.columns([2, 5])
 with one.container(border=True):
     show(feature_matrix(trace["x"], page.labels, words), words)
 with three.container(border=True):
-    show(
-        tensor_tiles(
-            "matrices", weights, ["W_q", "W_k", "W_v"], words, symbol="W", across=3,
-            rows=features(max(len(matrix) for matrix in weights)),
-            columns=features(page.config.d_model),
-            row_title=words("axis.feature"), column_title=words("axis.feature_in"),
-            pickable=False,
-        ),
-        words,
-    )  # fmt: skip
+    show(projections(trace, words), words)
 st.caption(words("projection.matrices.caption"))
 
-longer = np.vstack([trace.x, trace.x[-1:]]) @ weights[0].T
-changed, kept = longer.shape != trace["q_full"].shape, longer.shape[1] == len(weights[0])
+w_q = np.asarray(trace.weights.w_q)
+longer = np.vstack([trace.x, trace.x[-1:]]) @ w_q.T
+changed, kept = longer.shape != trace["q_full"].shape, longer.shape[1] == len(w_q)
 page.draw_closing(
     page.options("weights", "result", "both"),
     "result" if changed and kept else "both" if changed else "weights",
