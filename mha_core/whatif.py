@@ -10,7 +10,6 @@ import torch
 from numpy.typing import NDArray
 
 from mha_core.config import AttentionConfig
-from mha_core.heads.measures import entropy as entropy
 from mha_core.layer import scaled_dot_product
 from mha_core.rope import Pairing, Rope, half_from_interleaved, rotate
 from mha_core.trace import AttentionTrace
@@ -189,19 +188,3 @@ def count_products(trace: AttentionTrace) -> int:
     config, n_tokens = trace.config, trace.n_tokens
     matrices = sum(int(np.size(getattr(trace.weights, f"w_{name}"))) for name in "qkvo")
     return n_tokens * matrices + config.n_heads * n_tokens**2 * (config.d_head + config.d_value)
-
-
-def heads_apart(pattern: Array) -> float:
-    """How far apart two heads' rows are on average: total variation, 0 alike, 1 disjoint.
-
-    Args:
-        pattern: [head, query, key], at least two heads.
-
-    >>> heads_apart(np.array([[[1.0, 0.0]], [[0.0, 1.0]]]))
-    1.0
-    """
-    n_heads = len(pattern)
-    pairs = [(i, j) for i in range(n_heads) for j in range(i)]
-    return float(
-        np.mean([np.abs(pattern[i] - pattern[j]).sum(axis=-1).mean() / 2 for i, j in pairs])
-    )

@@ -136,26 +136,6 @@ def ablate(
     return edit
 
 
-def forbid_edges(
-    model: ToyModel, n_tokens: int, edges: Collection[tuple[int, int, int, int]]
-) -> list[Tensor]:
-    """Masks for `ToyModel.run(keep=…)`: causal, but for some edges.
-
-    Args:
-        model: the model.
-        n_tokens: tokens, `<bos>` counted.
-        edges: (layer, head, query, key), each forbidden.
-
-    Returns:
-        One bool [head, query, key] per layer, True where a query may look.
-    """
-    causal = torch.ones(n_tokens, n_tokens, dtype=torch.bool).tril()
-    masks = [causal.repeat(model.n_heads, 1, 1) for _ in range(model.n_layers)]
-    for layer, head, query, key in edges:
-        masks[layer][head, query, key] = False
-    return masks
-
-
 def damage_matrix(
     model: ToyModel,
     tasks: Mapping[str, Sequence[Pair]],

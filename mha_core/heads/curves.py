@@ -7,18 +7,17 @@ import math
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import torch
 
 from mha_core.brief import brief
-from mha_core.heads import metrics
-from mha_core.heads.probe import Pair, Row, attention_rows, choose, pairs_for, rows_for
+from mha_core.heads.measures import mass_on
+from mha_core.heads.probe import Floats, Pair, Row, attention_rows, choose, pairs_for, rows_for
+from mha_core.heads.repeats import Repeat, copying, draw_repeats, repeat_scores, word_ids
 from mha_core.language.documents import Kind
 from mha_core.model.toy import ToyModel
 
-CURVE_SEED, CURVE_COUNT = 9_300_000, 40
+CURVE_SEED, CURVE_COUNT, CURVE_LENGTH = 9_300_000, 40, 12
 CURVE_KINDS: tuple[Kind, ...] = ("pronoun", "subject", "reflexive", "pronoun_zh", "classifier_zh")
 CURVE_TASKS = ("reference", "agreement_phrase", "predicate", "receiver", "reference_zh")
 
@@ -53,33 +52,32 @@ def _pairs(task: str) -> tuple[Pair, ...]:
     return tuple(pairs_for(task, CURVE_SEED, CURVE_COUNT))
 
 
-@torch.no_grad()
-def repeat_scores(model: ToyModel, words: list[int], length: int = 12) -> dict[str, Any]:
-    """Previous, induction, duplicate and sink [layer, head] on random repeats of these words."""
-    draw = torch.Generator().manual_seed(CURVE_SEED)
-    chosen = torch.randint(len(words), (CURVE_COUNT, length), generator=draw)
-    said = torch.tensor(words)[chosen]
-    start = torch.full((CURVE_COUNT, 1), model.tokenizer.bos.id)
-    steps = model.run(torch.cat((start, said, said), 1))
-    patterns = torch.stack(steps.patterns).numpy()  # [layer, sequence, head, query, key]
-    return {
-        "previous": metrics.previous_score(patterns, first=length + 1).mean(1),
-        "induction": metrics.induction_score(patterns, length).mean(1),
-        "duplicate": metrics.duplicate_score(patterns, length).mean(1),
-        "sink": metrics.sink_score(patterns).mean(1),
-    }
+@cache
+def _repeats(words: tuple[int, ...]) -> tuple[Repeat, ...]:
+    return tuple(draw_repeats(words, CURVE_SEED, CURVE_COUNT, length=CURVE_LENGTH))
+
+
+def measure_repeats(model: ToyModel, words: tuple[int, ...]) -> Scores:
+    """The roles on random repeats of some words, and how much of these the model copies."""
+    repeats = _repeats(words)
+    means = {name: found.mean(0) for name, found in repeat_scores(model, repeats).items()}
+    return Scores(_rounded(means), {"copying": copying(model, repeats)})
 
 
 def measure_scores(model: ToyModel) -> Scores:
     """Every score of every head, on documents that are the same each time."""
-    words = [entry.id for entry in model.tokenizer.entries if entry.kind == "word"]
-    heads = repeat_scores(model, words)
+    heads = measure_repeats(model, word_ids()).heads
     for kind in CURVE_KINDS:
         rows = _rows(kind)
         seen = attention_rows(model, rows)
-        heads[kind] = metrics.mass_on(seen, [row.target for row in rows]).mean(0)
+        heads |= _rounded({kind: mass_on(seen, [row.target for row in rows]).mean(0)})
     tasks = {task: float(choose(model, _pairs(task)).mean()) for task in CURVE_TASKS}
-    return Scores({n: np.round(v, 4).tolist() for n, v in heads.items()}, tasks)
+    return Scores(heads, tasks)
+
+
+def _rounded(scores: dict[str, Floats]) -> dict[str, list[list[float]]]:
+    """Scores [layer, head] as they are kept."""
+    return {name: np.round(values, 4).tolist() for name, values in scores.items()}
 
 
 @dataclass

@@ -12,11 +12,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from mha_core.heads import metrics
-from mha_core.heads.ablation import damage_matrix, mean_heads
+from mha_core.heads.ablation import ablate, damage_matrix, mean_heads
 from mha_core.heads.everyday import (
     agreement_right,
     everyday_sentences,
@@ -24,7 +23,7 @@ from mha_core.heads.everyday import (
     guesses,
     share,
 )
-from mha_core.heads.metrics import Interval, bootstrap
+from mha_core.heads.measures import MEASURES, Seen
 from mha_core.heads.probe import (
     TASK_RELATION,
     TASKS,
@@ -35,22 +34,25 @@ from mha_core.heads.probe import (
     groups_for,
     ids_of,
     pairs_for,
+    patterns_of,
     prefer_right,
     query_logits,
 )
+from mha_core.heads.repeats import copying, draw_repeats, noun_ids, word_ids
 from mha_core.heads.roles import (
     CHOOSE_SEED,
     COUNT,
     SCORE_SEED,
     Floats,
     Role,
-    measure_repeats,
     measure_roles,
     relation_masses,
 )
+from mha_core.heads.sample import Interval, bootstrap
 from mha_core.language.mixture import make_documents
 from mha_core.model.toy import ToyModel
 
+MEANS_COUNT = 100  # documents that a head's mean output is taken over
 ROLE_MASS = 0.3  # a head takes part in a role when this much of its attention is on the target
 
 # What the shipped model is held to.
@@ -163,41 +165,69 @@ def measure_everyday(model: ToyModel, roles: Mapping[str, Role]) -> dict[str, An
     return found
 
 
-@torch.no_grad()
 def measure_heads(model: ToyModel, count: int = COUNT) -> dict[str, dict[str, Any]]:
-    """Every metric of every head over documents, with interval and uniform baseline."""
+    """Every measure of every head over documents, with interval and chance.
+
+    A document's score is the mean over its rows that count, the figure the mean over the
+    documents that have such rows, `n` of them; a measure that no document has is left out.
+    """
     documents = [ids_of(document) for document in make_documents(SCORE_SEED, count)]
     marks = np.array([entry.kind == "punctuation" for entry in model.tokenizer.entries])
-    values: dict[str, list[Floats]] = {}
-    base: dict[str, list[Floats]] = {}
-    for ids in documents:
-        patterns = np.stack([p.numpy() for p in model.run(torch.tensor(ids)).patterns])
-        n_tokens = len(ids)
-        uniform = np.tri(n_tokens) / np.arange(1, n_tokens + 1)[:, None]
-        for name, metric in metrics.PATTERN_METRICS.items():
-            values.setdefault(name, []).append(metric(patterns))
-            base.setdefault(name, []).append(metric(uniform))
-        on = marks[list(ids)]
-        values.setdefault("punctuation", []).append(metrics.share_on(patterns, on))
-        base.setdefault("punctuation", []).append(metrics.share_on(uniform, on))
+    values: dict[str, list[Floats]] = {name: [] for name in MEASURES}
+    chances: dict[str, list[float]] = {name: [] for name in MEASURES}
+    for ids, patterns in zip(documents, patterns_of(model, documents), strict=True):
+        tokens = np.array(ids)
+        seen = Seen(np.tri(len(ids), dtype=bool), tokens, marks[tokens])
+        for name, measure in MEASURES.items():
+            chance = measure.chance(seen)
+            if not np.isnan(chance):
+                values[name].append(measure.score(patterns, seen))
+                chances[name].append(chance)
     return {
         f"{layer}.{head}": {
             name: {
-                **asdict(bootstrap(np.stack(stacked)[:, layer, head])),
-                "uniform": float(np.mean(base[name])),
+                **asdict(bootstrap(np.stack(found)[:, layer, head])),
+                "chance": float(np.mean(chances[name])),
             }
-            for name, stacked in values.items()
+            for name, found in values.items()
+            if found
         }
         for layer in range(model.n_layers)
         for head in range(model.n_heads)
     }
 
 
+def measure_copying(model: ToyModel, count: int = COUNT) -> dict[str, Any]:
+    """How much of random repeats is copied: of any words, of nouns, of nouns without each head."""
+    nouns = draw_repeats(noun_ids(), SCORE_SEED, count)
+    any_words = draw_repeats(word_ids(), SCORE_SEED, count)
+    means = measure_means(model)
+
+    def without(layer: int, head: int) -> float:
+        edit = ablate(model, [(layer, head)], mode="mean", means=means)
+        return copying(model, nouns, edit_heads=edit)
+
+    return {
+        "any": copying(model, any_words),
+        "nouns": copying(model, nouns),
+        "without": [
+            [without(layer, head) for head in range(model.n_heads)]
+            for layer in range(model.n_layers)
+        ],
+        "n": count,
+    }
+
+
+def measure_means(model: ToyModel) -> Tensor:
+    """Each head's mean output over documents of the grammar, [layer, head, d_value]: what a head
+    gives that is replaced by its mean."""
+    return mean_heads(model, [ids_of(d) for d in make_documents(CHOOSE_SEED, MEANS_COUNT)])
+
+
 def measure_damage(model: ToyModel, count: int = 100) -> dict[str, Any]:
     """How much accuracy each task loses when one head is replaced by its mean."""
-    means = mean_heads(model, [ids_of(d) for d in make_documents(CHOOSE_SEED, count)])
     tasks = {task: task_pairs(task, count) for task in TASKS}
-    damage = damage_matrix(model, tasks, mode="mean", means=means)
+    damage = damage_matrix(model, tasks, mode="mean", means=measure_means(model))
     return {"mode": "mean", "tasks": list(tasks), "loss": damage.round(4).tolist(), "n": count}
 
 
@@ -207,14 +237,13 @@ def evaluate(model: ToyModel, count: int = COUNT, *, full: bool = True) -> dict[
     Args:
         model: the model, on the precision it is stored in.
         count: documents for each score.
-        full: with every metric of every head and the damage matrix as well.
+        full: with every measure of every head and the damage matrix as well.
     """
     roles = measure_roles(model, count)
-    repeats = measure_repeats(model, SCORE_SEED, count)
     report: dict[str, Any] = {
         "roles": {name: asdict(role) for name, role in roles.items()},
         "tasks": {task: asdict(interval) for task, interval in measure_tasks(model, count).items()},
-        "copying": {"any": repeats.copying, "nouns": repeats.copying_nouns},
+        "copying": measure_copying(model, count),
         "knockout": measure_knockout(model, count),
         "everyday": measure_everyday(model, roles),
     }
@@ -257,11 +286,6 @@ def judge(report: Mapping[str, Any]) -> dict[str, bool]:
         everyday["agreement"]["found"] >= THRESHOLDS["everyday agreement"]
     )
     return passed
-
-
-def mean_role_mass(report: Mapping[str, Any]) -> float:
-    """The mean over roles of the best head's mass: what decides between equal seeds."""
-    return float(np.mean([role["mass"]["mean"] for role in report["roles"].values()]))
 
 
 def _two(accuracy: Mapping[str, Any] | None) -> str:

@@ -12,8 +12,9 @@ import numpy as np
 import torch
 
 from mha_core.errors import DataError
-from mha_core.heads.metrics import hits, nearest_candidate
+from mha_core.heads.measures import hits
 from mha_core.heads.probe import Row, attention_rows
+from mha_core.heads.sample import nearest_candidate
 from mha_core.language.tokenizer import load_tokenizer
 from mha_core.model.toy import Head, ToyModel
 

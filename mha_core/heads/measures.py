@@ -1,9 +1,13 @@
-"""What a head does, as numbers: from an attention pattern to a score, and what chance gives.
+"""What a head does, as numbers: one name and one definition for each, wherever it is shown.
 
-A *measure* takes a pattern and the sentence it was made from and gives a number a row, NaN for
-rows that do not count; a score is the mean over the rows that do. Chance is the same measure of a
-head that looks at every key it may see alike, so it follows from the mask and the length. Scores
-over many documents, and against gold relations, are in `metrics`. Needs no torch.
+A *measure* gives a number for each row of a pattern, NaN for rows that do not count; a score is
+the mean over the rows that do. Which rows count is part of the definition and has a name, so that
+it can be printed beside the number. Scores count `<bos>` and the token itself among the keys.
+Chance is the same measure of a head that looks at every key it may see alike, so it follows from
+the mask and the length. Attention shows where a head looks, not why the model decides.
+
+No row needs another row: the rows of a long text can be measured a stretch at a time, and the
+`Tally`s add up to the same score. Needs no torch.
 """
 
 from __future__ import annotations
@@ -13,27 +17,41 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mha_core.brief import brief
 
 Array = NDArray[Any]
 Unit = Literal["nats", "keys", "tokens", "share"]
 
+# Which rows count, by name: those that see at least two keys, and of these the ones that
+Counted = Literal[
+    "choice",  # (all of them)
+    "previous",  # may see the token before them
+    "next",  # may see the token after them
+    "third",  # may see token 0, from the third on
+    "punctuation",  # may see punctuation
+    "repeated",  # may see an earlier token equal to theirs
+    "followed",  # may see what followed an earlier token equal to theirs
+]
+
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What a pattern was made from.
+    """What the rows of a pattern were made from.
 
     Attributes:
         keep: bool [query, key], True where a query may look.
-        ids: [token], the token numbers; equal numbers are equal tokens.
-        punctuation: bool [token], True for punctuation; none if None.
+        ids: [key], the token numbers; equal numbers are equal tokens. Without them nothing is
+            known to be said twice.
+        punctuation: bool [key], True for punctuation; none if None.
+        start: the place of the first query among the keys, in tokens.
     """
 
     keep: Array
-    ids: Array
+    ids: Array | None = None
     punctuation: Array | None = None
+    start: int = 0
 
     __repr__ = brief
 
@@ -44,12 +62,32 @@ class Seen:
         even: Array = self.keep / np.maximum(visible, 1)
         return even
 
+    @property
+    def has_choice(self) -> Array:
+        """Whether a row sees at least two keys, bool [query]: elsewhere all heads are alike."""
+        several: Array = self.keep.sum(axis=-1) >= 2
+        return several
+
+    @property
+    def queries(self) -> Array:
+        """The queries' places among the keys, [query]."""
+        return self.start + np.arange(self.keep.shape[-2])
+
+    @property
+    def ahead(self) -> Array:
+        """How many places after the query the key stands, [query, key]; negative before it."""
+        return np.arange(self.keep.shape[-1]) - self.queries[:, None]
+
+    def between(self, first: int, stop: int) -> Seen:
+        """The same for the rows `first` to `stop` − 1 alone."""
+        return Seen(self.keep[first:stop], self.ids, self.punctuation, self.start + first)
+
 
 def entropy(pattern: Array) -> Array:
     """The entropy of each row of a pattern, in nats: 0 is one key, ln n is n keys alike.
 
     Args:
-        pattern: [..., query, key], rows that sum to 1.
+        pattern: [..., query, key], rows that sum to 1; 0 ln 0 counts as 0.
 
     Source: Shannon 1948, section 6.
 
@@ -61,44 +99,17 @@ def entropy(pattern: Array) -> Array:
     return rows
 
 
-def offset_cells(n_tokens: int, offset: int) -> Array:
-    """The cells [query, key] where the key is `offset` places after the query.
+def total_variation(first: Array, second: Array) -> Array:
+    """How much of each row's weight lies elsewhere in the other: 0 alike, 1 disjoint.
 
-    >>> offset_cells(3, -1).astype(int)
-    array([[0, 0, 0],
-           [1, 0, 0],
-           [0, 1, 0]])
+    Args:
+        first, second: [..., key], rows that sum to 1.
+
+    >>> float(total_variation(np.array([0.5, 0.5]), np.array([0.0, 1.0])))
+    0.5
     """
-    return np.eye(n_tokens, k=offset, dtype=bool)
-
-
-def duplicate_cells(ids: Array) -> Array:
-    """The cells where an earlier token equals the query's.
-
-    >>> duplicate_cells(np.array([7, 8, 7])).astype(int)
-    array([[0, 0, 0],
-           [0, 0, 0],
-           [1, 0, 0]])
-    """
-    numbers = np.asarray(ids)
-    cells: Array = np.tril(numbers[:, None] == numbers[None, :], k=-1)
-    return cells
-
-
-def induction_cells(ids: Array) -> Array:
-    """The cells where the key's predecessor, before the query, equals the query's token.
-
-    The key is what followed the last time (prefix matching, Olsson et al. 2022); after a token
-    said twice in a row that is the query itself, as in TransformerLens.
-
-    >>> induction_cells(np.array([7, 8, 7])).astype(int)
-    array([[0, 0, 0],
-           [0, 0, 0],
-           [0, 1, 0]])
-    """
-    cells = np.zeros((len(ids), len(ids)), dtype=bool)
-    cells[:, 1:] = duplicate_cells(ids)[:, :-1]
-    return cells
+    moved: Array = np.abs(second - first).sum(axis=-1) / 2
+    return moved
 
 
 def mass(pattern: Array, cells: Array) -> Array:
@@ -116,26 +127,61 @@ def mass(pattern: Array, cells: Array) -> Array:
     return rows
 
 
-def detected_share(pattern: Array, cells: Array) -> Array:
-    """The share of *all* weight of *all* rows that lies on some cells.
+def duplicate_cells(seen: Seen) -> Array:
+    """The cells where an earlier token equals the query's.
 
-    This is TransformerLens's head detector with its measure "mul" and nothing excluded: rows that
-    have no such cell, the first half of a repeat for example, count as misses. Ours is the mean
-    over the rows that have one.
-
-    Args:
-        pattern: [..., query, key].
-        cells: bool [query, key].
-
-    Source: TransformerLens, head_detector.py, `compute_head_attention_similarity_score`.
-
-    >>> previous = offset_cells(2, -1)
-    >>> perfect = np.array([[1.0, 0.0], [1.0, 0.0]])
-    >>> float(detected_share(perfect, previous)), float(np.nanmean(mass(perfect, previous)))
-    (0.5, 1.0)
+    >>> duplicate_cells(Seen(np.tri(3, dtype=bool), np.array([7, 8, 7]))).astype(int)
+    array([[0, 0, 0],
+           [0, 0, 0],
+           [1, 0, 0]])
     """
-    share: Array = (pattern * cells).sum(axis=(-2, -1)) / pattern.sum(axis=(-2, -1))
-    return share
+    if seen.ids is None:
+        return np.zeros_like(seen.keep)
+    same = seen.ids[seen.queries, None] == seen.ids
+    cells: Array = same & (seen.ahead < 0) & seen.keep
+    return cells
+
+
+def induction_cells(seen: Seen) -> Array:
+    """The cells where the key's predecessor, before the query, equals the query's token.
+
+    The key is what followed the last time (prefix matching, Olsson et al. 2022); after a token
+    said twice in a row that is the query itself, as in TransformerLens. On `<bos>` + s + s with
+    the L words of s all different it is the key L − 1 places back.
+
+    >>> induction_cells(Seen(np.tri(3, dtype=bool), np.array([7, 8, 7]))).astype(int)
+    array([[0, 0, 0],
+           [0, 0, 0],
+           [0, 1, 0]])
+    """
+    cells = np.zeros_like(seen.keep)
+    if seen.ids is not None:
+        same = seen.ids[seen.queries, None] == seen.ids[:-1]
+        cells[:, 1:] = same & (seen.ahead[:, 1:] <= 0) & seen.keep[:, 1:]
+    return cells
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Rows measured so far; the tallies of two stretches of a text add up to that of both.
+
+    Attributes:
+        total: [...], the sum over the rows that count.
+        count: [...], how many count.
+    """
+
+    total: Array
+    count: Array
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(self.total + other.total, self.count + other.count)
+
+    @property
+    def mean(self) -> Array:
+        """The score, [...]; NaN where no row counts."""
+        nothing = np.full(np.shape(self.total), np.nan)
+        mean: Array = np.divide(self.total, self.count, out=nothing, where=self.count > 0)
+        return mean
 
 
 @dataclass(frozen=True)
@@ -145,92 +191,138 @@ class Measure:
     Attributes:
         name: stable ASCII name.
         unit: nats, keys, tokens, or share (0 to 1).
+        counted: which rows count, by name.
         formula: LaTeX; A is the pattern, i a query, j a key, n_i how many keys i may see.
         source: who measures so.
-        rows: pattern [..., query, key] and what it was made from, to [..., query].
+        of_rows: pattern [..., query, key] and what it was made from, to [..., query].
     """
 
     name: str
     unit: Unit
+    counted: Counted
     formula: str
     source: str
-    rows: Callable[[Array, Seen], Array]
+    of_rows: Callable[[Array, Seen], Array]
 
-    def score(self, pattern: Array, seen: Seen) -> Array:
-        """The mean over the rows that count, [...]; NaN where none does."""
+    def rows(self, pattern: Array, seen: Seen) -> Array:
+        """Each row's number, [..., query], NaN where the row does not count."""
+        exact = np.asarray(pattern, dtype=np.result_type(pattern, np.float32))
+        values: Array = np.where(seen.has_choice, self.of_rows(exact, seen), np.nan)
+        return values
+
+    def tally(self, pattern: Array, seen: Seen, only: Array | None = None) -> Tally:
+        """The sum and number of the rows that count.
+
+        Args:
+            pattern: [..., query, key].
+            seen: what it was made from.
+            only: bool [query], leaves all other rows out.
+        """
         values = self.rows(pattern, seen)
-        counted = np.isfinite(values)
-        total = np.where(counted, values, 0.0).sum(axis=-1)
-        mean: Array = np.divide(
-            total, counted.sum(axis=-1), out=np.full(total.shape, np.nan), where=counted.any(-1)
-        )
-        return mean
+        counted = np.isfinite(values) if only is None else np.isfinite(values) & only
+        total = np.where(counted, values, 0.0).sum(axis=-1, dtype=np.float64)
+        return Tally(total, counted.sum(axis=-1))
 
-    def chance(self, seen: Seen) -> float:
+    def score(self, pattern: Array, seen: Seen, only: Array | None = None) -> Array:
+        """The mean over the rows that count, [...]; NaN where none does. See `tally`."""
+        return self.tally(pattern, seen, only).mean
+
+    def chance(self, seen: Seen, only: Array | None = None) -> float:
         """The score of a head that looks at every visible key alike."""
-        return float(self.score(seen.uniform, seen))
-
-
-def _seeing(least: int, values: Array, seen: Seen) -> Array:
-    """The values of rows that see at least so many keys, NaN elsewhere."""
-    rows: Array = np.where(seen.keep.sum(axis=-1) >= least, values, np.nan)
-    return rows
+        return float(self.score(seen.uniform, seen, only))
 
 
 def _entropy_share(pattern: Array, seen: Seen) -> Array:
-    """Entropy over its largest possible value, where there is a choice."""
+    """Entropy over its largest possible value."""
     visible = np.maximum(seen.keep.sum(axis=-1), 2)
-    return _seeing(2, entropy(pattern) / np.log(visible), seen)
+    share: Array = entropy(pattern) / np.log(visible)
+    return share
 
 
 def _distance(pattern: Array, seen: Seen) -> Array:
     """Mean distance between query and key."""
-    places = np.arange(pattern.shape[-1])
-    far = np.abs(places[:, None] - places[None, :])
-    return _seeing(2, (pattern * far).sum(axis=-1), seen)
+    far: Array = (pattern * np.abs(seen.ahead)).sum(axis=-1)
+    return far
 
 
 def _at(offset: int) -> Callable[[Array, Seen], Array]:
     """Weight on the key a fixed number of places away, where the mask lets it be seen."""
-
-    def rows(pattern: Array, seen: Seen) -> Array:
-        return _seeing(2, mass(pattern, offset_cells(pattern.shape[-1], offset) & seen.keep), seen)
-
-    return rows
+    return lambda pattern, seen: mass(pattern, (seen.ahead == offset) & seen.keep)
 
 
 def _first(pattern: Array, seen: Seen) -> Array:
     """Weight on token 0, for queries from the third on."""
-    rows = np.where(seen.keep[:, 0], pattern[..., 0], np.nan)
-    rows[..., :2] = np.nan
+    rows: Array = np.where(seen.keep[:, 0] & (seen.queries >= 2), pattern[..., 0], np.nan)
     return rows
 
 
 def _punctuation(pattern: Array, seen: Seen) -> Array:
     """Weight on punctuation, where any can be seen."""
-    marked = np.zeros(len(seen.ids), bool) if seen.punctuation is None else seen.punctuation
-    return _seeing(2, mass(pattern, seen.keep & marked), seen)
+    return mass(pattern, seen.keep & (False if seen.punctuation is None else seen.punctuation))
 
 
 MEASURES: dict[str, Measure] = {
     measure.name: measure
     for measure in (
-        Measure("entropy", "nats", r"-\sum_j A_{ij}\ln A_{ij}", "Shannon 1948",
-                lambda pattern, seen: _seeing(2, entropy(pattern), seen)),
-        Measure("entropy_share", "share", r"H_i/\ln n_i", "", _entropy_share),
-        Measure("effective_keys", "keys", r"e^{H_i}", "Hill 1973",
-                lambda pattern, seen: _seeing(2, np.exp(entropy(pattern)), seen)),
-        Measure("confidence", "share", r"\max_j A_{ij}", "Voita et al. 2019",
-                lambda pattern, seen: _seeing(2, pattern.max(axis=-1), seen)),
-        Measure("distance", "tokens", r"\sum_j A_{ij}\,|i-j|", "Vig and Belinkov 2019", _distance),
-        Measure("previous", "share", r"A_{i,i-1}", "Clark et al. 2019", _at(-1)),
-        Measure("current", "share", r"A_{i,i}", "Clark et al. 2019", _at(0)),
-        Measure("next", "share", r"A_{i,i+1}", "Clark et al. 2019", _at(1)),
-        Measure("first", "share", r"A_{i,0},\ i\ge 2", "Xiao et al. 2023", _first),
-        Measure("punctuation", "share", r"\sum_{j\in P} A_{ij}", "Clark et al. 2019", _punctuation),
-        Measure("duplicate", "share", r"\sum_{j<i,\,t_j=t_i} A_{ij}", "Wang et al. 2022",
-                lambda pattern, seen: mass(pattern, duplicate_cells(seen.ids) & seen.keep)),
-        Measure("induction", "share", r"\sum_{j\le i,\,t_{j-1}=t_i} A_{ij}", "Olsson et al. 2022",
-                lambda pattern, seen: mass(pattern, induction_cells(seen.ids) & seen.keep)),
+        Measure("entropy", "nats", "choice", r"-\sum_j A_{ij}\ln A_{ij}", "Shannon 1948",
+                lambda pattern, seen: entropy(pattern)),
+        Measure("entropy_share", "share", "choice", r"H_i/\ln n_i", "", _entropy_share),
+        Measure("effective_keys", "keys", "choice", r"e^{H_i}", "Hill 1973",
+                lambda pattern, seen: np.exp(entropy(pattern))),
+        Measure("confidence", "share", "choice", r"\max_j A_{ij}", "Voita et al. 2019",
+                lambda pattern, seen: pattern.max(axis=-1)),
+        Measure("distance", "tokens", "choice", r"\sum_j A_{ij}\,|i-j|",
+                "Vig and Belinkov 2019, eq. 3", _distance),
+        Measure("previous", "share", "previous", r"A_{i,i-1}", "Clark et al. 2019", _at(-1)),
+        Measure("current", "share", "choice", r"A_{i,i}", "Clark et al. 2019",
+                lambda pattern, seen: mass(pattern, seen.ahead == 0)),
+        Measure("next", "share", "next", r"A_{i,i+1}", "Clark et al. 2019", _at(1)),
+        Measure("first", "share", "third", r"A_{i,0},\ i\ge 2", "Xiao et al. 2023", _first),
+        Measure("punctuation", "share", "punctuation", r"\sum_{j\in P} A_{ij}",
+                "Clark et al. 2019", _punctuation),
+        Measure("duplicate", "share", "repeated", r"\sum_{j<i,\,t_j=t_i} A_{ij}",
+                "Wang et al. 2022",
+                lambda pattern, seen: mass(pattern, duplicate_cells(seen))),
+        Measure("induction", "share", "followed", r"\sum_{j\le i,\,t_{j-1}=t_i} A_{ij}",
+                "Olsson et al. 2022",
+                lambda pattern, seen: mass(pattern, induction_cells(seen))),
     )
 }  # fmt: skip
+
+
+def mean_entropy(pattern: Array, keep: Array) -> Array:
+    """The measure "entropy" of patterns [..., query, key] under a mask [query, key], in nats."""
+    return MEASURES["entropy"].score(pattern, Seen(keep))
+
+
+def mass_on(rows: Array, targets: ArrayLike) -> Array:
+    """The attention on each row's gold target.
+
+    Args:
+        rows: [row, ..., key], one query's attention each.
+        targets: [row], the key each should look at.
+
+    Returns:
+        [row, ...]; its mean is the head's relation score.
+    """
+    places = np.asarray(targets)
+    return np.asarray(rows[np.arange(len(places)), ..., places])
+
+
+def hits(rows: Array, targets: ArrayLike, queries: ArrayLike) -> Array:
+    """Whether each row's largest key is its target, the first token and the query left out.
+
+    Args:
+        rows: [row, ..., key].
+        targets: [row].
+        queries: [row], each row's own place.
+
+    Returns:
+        bool [row, ...].
+    """
+    seen = np.array(rows, dtype=np.float64)
+    seen[..., 0] = -1
+    for number, query in enumerate(np.asarray(queries)):
+        seen[number, ..., query] = -1
+    places = np.asarray(targets).reshape(-1, *(1,) * (seen.ndim - 2))
+    return np.asarray(seen.argmax(-1) == places)

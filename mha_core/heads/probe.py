@@ -17,6 +17,7 @@ from mha_core.language.tokenizer import load_tokenizer
 from mha_core.model.toy import EditHeads, ToyModel
 
 Floats = NDArray[np.float64]
+Patterns = NDArray[np.float32]
 Groups = tuple[frozenset[int], ...]  # continuations that are equally right, by number
 BATCH = 100  # documents side by side
 
@@ -74,6 +75,8 @@ def rows_for(kind: Kind, seed: int, count: int, *, candidates: int = 1) -> list[
     rows: list[Row] = []
     while len(rows) < count:
         for document in make_documents(seed, 1000, KINDS[kind]):
+            if len(rows) == count:
+                break
             found = [
                 r for r in document.relations
                 if r.kind == kind and len(r.candidates or (0,)) >= candidates
@@ -81,7 +84,7 @@ def rows_for(kind: Kind, seed: int, count: int, *, candidates: int = 1) -> list[
             if found:
                 rows.append(row_of(document, found[0]))
         seed += 1_000_003
-    return rows[:count]
+    return rows
 
 
 def pairs_for(task: str, seed: int, count: int) -> list[Pair]:
@@ -89,11 +92,13 @@ def pairs_for(task: str, seed: int, count: int) -> list[Pair]:
     pairs: list[Pair] = []
     while len(pairs) < count:
         for document in make_documents(seed, 1000, TASKS[task]):
+            if len(pairs) == count:
+                break
             found = [choice for choice in document.choices if choice.task == task]
             if found:
                 pairs.append(pair_of(document, found[0]))
         seed += 1_000_003
-    return pairs[:count]
+    return pairs
 
 
 # Which kinds of documents hold a relation, and which a task.
@@ -146,6 +151,16 @@ def _batches(count: int) -> Iterator[slice]:
     """Slices of at most BATCH items."""
     for start in range(0, count, BATCH):
         yield slice(start, min(start + BATCH, count))
+
+
+@torch.no_grad()
+def patterns_of(model: ToyModel, documents: Sequence[tuple[int, ...]]) -> Iterator[Patterns]:
+    """Every head's pattern on each document, [layer, head, query, key]."""
+    for part in _batches(len(documents)):
+        chosen = documents[part]
+        patterns = torch.stack(model.run(pad_ids(chosen)).patterns).numpy()
+        for number, ids in enumerate(chosen):
+            yield patterns[:, number, :, : len(ids), : len(ids)]
 
 
 @torch.no_grad()

@@ -6,10 +6,13 @@ Needs no torch.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mha_core.heads.measures import Seen, entropy, total_variation
 
 Array = NDArray[Any]
 
@@ -60,33 +63,63 @@ def merge_tokens(pattern: Array, groups: Sequence[Sequence[int]]) -> Array:
     return merged
 
 
-def divergences(patterns: Array) -> Array:
+def divergences(patterns: Array, keep: Array) -> Array:
     """How far heads are apart, pair by pair: 0 alike, 1 never on the same key.
 
     Args:
         patterns: [head, query, key], rows that sum to 1.
+        keep: bool [query, key], True where a query may look; rows that see fewer than two keys do
+            not count, for there all heads are alike.
 
     Returns:
-        [head, head], the Jensen-Shannon divergence in bits, averaged over queries.
+        [head, head], the Jensen-Shannon divergence in bits, averaged over the rows that count;
+        NaN between two heads where none does.
 
     Source: Clark et al. 2019, section 6.
 
-    >>> divergences(np.array([[[1.0, 0.0]], [[0.0, 1.0]]]))
+    >>> divergences(np.array([[[1.0, 0.0]], [[0.0, 1.0]]]), np.ones((1, 2), dtype=bool))
     array([[0., 1.],
            [1., 0.]])
     """
-    n_heads = len(patterns)
+    n_heads, counted = len(patterns), Seen(keep).has_choice
     apart = np.zeros((n_heads, n_heads))
-    each = _bits(patterns)
+    if not counted.any():
+        return np.where(np.eye(n_heads, dtype=bool), apart, np.nan)
+    rows = patterns[:, counted]
+    each = entropy(rows)
     for head in range(n_heads - 1):
-        middle = (patterns[head] + patterns[head + 1 :]) / 2
-        between = _bits(middle) - (each[head] + each[head + 1 :]) / 2
-        apart[head, head + 1 :] = apart[head + 1 :, head] = np.maximum(between.mean(axis=-1), 0)
+        middle = (rows[head] + rows[head + 1 :]) / 2
+        nats = entropy(middle) - (each[head] + each[head + 1 :]) / 2
+        bits = np.maximum(nats.mean(axis=-1), 0) / np.log(2)
+        apart[head, head + 1 :] = apart[head + 1 :, head] = bits
     return apart
 
 
-def _bits(pattern: Array) -> Array:
-    """The entropy of each row in bits."""
-    safe = np.where(pattern > 0, pattern, 1.0)
-    rows: Array = -(pattern * np.log2(safe)).sum(axis=-1)
-    return rows
+def moved(first: Array, second: Array, keep: Array) -> float:
+    """How much of a row's weight lies elsewhere in the other pattern: 0 alike, 1 disjoint.
+
+    Args:
+        first, second: [query, key], rows that sum to 1.
+        keep: bool [query, key]; rows that see fewer than two keys do not count.
+
+    Returns:
+        The mean over the rows that count; NaN where none does.
+    """
+    counted = Seen(keep).has_choice
+    if not counted.any():
+        return float("nan")
+    return float(total_variation(first, second)[counted].mean())
+
+
+def heads_apart(pattern: Array, keep: Array) -> float:
+    """How far apart two heads of a layer are on average, as `moved` counts it.
+
+    Args:
+        pattern: [head, query, key], at least two heads.
+        keep: bool [query, key].
+
+    >>> heads_apart(np.array([[[1.0, 0.0]], [[0.0, 1.0]]]), np.ones((1, 2), dtype=bool))
+    1.0
+    """
+    pairs = combinations(pattern, 2)
+    return float(np.mean([moved(one, two, keep) for one, two in pairs]))

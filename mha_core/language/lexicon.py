@@ -20,11 +20,6 @@ class Verb:
     third: str
     past: str
 
-    @property
-    def is_full(self) -> bool:
-        """Whether all three forms are known."""
-        return bool(self.base)
-
 
 @dataclass(frozen=True, slots=True)
 class Family:

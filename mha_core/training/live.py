@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import torch
-from torch import Tensor
 
-from mha_core.heads.curves import Scores, repeat_scores
+from mha_core.heads.curves import Scores, measure_repeats
 from mha_core.language.repeats import LONGEST, SHORTEST, pool_words
 from mha_core.language.tokenizer import load_tokenizer
 from mha_core.model.toy import ModelConfig, ToyModel
@@ -100,7 +98,8 @@ def live_steps(
     with torch.no_grad():
         model.embedding.mul_(EMBEDDING_SCALE)
     optimizer = make_optimizer(model, recipe)
-    among = torch.tensor(pool_ids())
+    known = tuple(pool_ids())
+    among = torch.tensor(known)
     batches = repeat_batches(recipe)
     losses: list[float] = []
     for done in optimize(model, optimizer, batches, recipe, every=1, among=among):
@@ -108,29 +107,9 @@ def live_steps(
         if done.step % every and done.step < steps:
             yield None
             continue
-        scores, loss = live_scores(model), sum(losses) / len(losses)
+        scores, loss = measure_repeats(model, known), sum(losses) / len(losses)
         losses = []
         yield LiveSnapshot(done.step, recipe.steps, loss, scores, copy_model(model))
-
-
-def live_scores(model: ToyModel) -> Scores:
-    """Scores on repeats of the sixty-four nouns, and how much of the repeat is predicted."""
-    words = pool_ids()
-    heads = repeat_scores(model, words)
-    return Scores(
-        {name: np.round(value, 4).tolist() for name, value in heads.items()},
-        {"copying": copying_share(model, words)},
-    )
-
-
-@torch.no_grad()
-def copying_share(model: ToyModel, words: list[int], length: int = 12, count: int = 40) -> float:
-    """The share of the second half of random repeats that is predicted, first word left out."""
-    draw = torch.Generator().manual_seed(0)
-    said: Tensor = torch.tensor(words)[torch.randint(len(words), (count, length), generator=draw)]
-    ids = torch.cat((torch.full((count, 1), model.tokenizer.bos.id), said, said), 1)
-    guess = model(ids)[:, length + 1 : -1].argmax(-1)
-    return float((guess == ids[:, length + 2 :]).float().mean())
 
 
 def copy_model(model: ToyModel) -> ToyModel:

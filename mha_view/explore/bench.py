@@ -8,40 +8,19 @@ import numpy as np
 import streamlit as st
 
 from mha_core.heads.ablation import ablate
+from mha_core.heads.measures import total_variation
 from mha_view import compute, state
 from mha_view.explore.board import Board
 from mha_view.explore.evidence import head_means
 from mha_view.explore.passport import Line, passport
 from mha_view.panel import literal
 from mha_view.scene import Ablation, Scene
-from mha_view.store import kept
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Heads = tuple[tuple[int, int], ...]
 SHOWN = 8
-
-
-@kept
-def copying_without(heads: Heads) -> float:
-    """The share of the second half of random repeats of nouns that the model predicts, with some
-    heads replaced by their means."""
-    import torch
-
-    from mha_core.heads.roles import SCORE_SEED, noun_ids
-
-    model = compute.load_weights()
-    draw = torch.Generator().manual_seed(SCORE_SEED)
-    length, nouns = 12, torch.tensor(noun_ids())
-    said = torch.stack(
-        [nouns[torch.randperm(len(nouns), generator=draw)[:length]] for _ in range(60)]
-    )
-    ids = torch.cat((torch.full((60, 1), model.tokenizer.bos.id), said, said), 1)
-    edit = ablate(model, heads, mode="mean", means=head_means())
-    with torch.no_grad():
-        guesses = model.run(ids, edit_heads=edit).logits[:, length + 1 : -1].argmax(-1)
-    return float((guesses == ids[:, length + 2 :]).float().mean())
 
 
 def chances(scene: Scene, after: int, heads: Heads) -> NDArray[np.float64]:
@@ -90,7 +69,7 @@ def draw_bench(board: Board) -> None:
         ]
         column.html(passport(lines, words, words(f"bench.{name}", token=labels[place]),
                              chance=words(f"bench.{name}.tick")))  # fmt: skip
-    moved = np.abs(after - before).sum() / 2
+    moved = float(total_variation(before, after))
     best, then = (entries[int(found.argmax())].display for found in (before, after))
     st.markdown(
         words(

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from mha_core.errors import TwelveHeadsError
 from mha_core.heads.measures import MEASURES, Seen
-from mha_core.heads.regroup import divergences
+from mha_core.heads.regroup import divergences, moved
 from mha_view import compute, state
 from mha_view.explore import checkpoints, live_run
 from mha_view.explore.board import Board
+from mha_view.explore.passport import counted_note
 from mha_view.figures import explore
 from mha_view.panel import literal
 from mha_view.scene import Against, MaskName, Scene, WeightsName
@@ -212,9 +213,12 @@ def draw_difference(board: Board, sides: tuple[Side, Side]) -> None:
         for one, two in zip(first.labels, second.labels, strict=True)
     ]
     show(explore.difference(first.shown, second.shown, rows, rows, words), words)
-    apart = divergences(np.stack([first.pattern, second.pattern]))[0, 1]
-    moved = np.abs(second.pattern - first.pattern).sum(axis=-1).mean() / 2
-    st.markdown(words("compare.apart", bits=f"{apart:.3f}", moved=f"{moved:.0%}"))
+    either = first.seen.keep | second.seen.keep
+    apart = divergences(np.stack([first.pattern, second.pattern]), either)[0, 1]
+    if np.isnan(apart):
+        return
+    share = moved(first.pattern, second.pattern, either)
+    st.markdown(words("compare.apart", bits=f"{apart:.3f}", moved=f"{share:.0%}"))
 
 
 def draw_numbers(board: Board, sides: tuple[Side, Side]) -> None:
@@ -255,10 +259,11 @@ def draw_masks(board: Board) -> None:
 
 
 def _label(measure: str, words: Words) -> str:
-    """A measure's name with its unit."""
-    unit = MEASURES[measure].unit
-    name = words(f"measure.{measure}")
-    return name if unit == "share" else f"{name} ({words(f'unit.{unit}')})"
+    """A measure's name with its unit, and which rows it counts where these are fewer."""
+    found = MEASURES[measure]
+    name, note = words(f"measure.{measure}"), counted_note(found, words)
+    told = name if found.unit == "share" else f"{name} ({words(f'unit.{found.unit}')})"
+    return f"{told} · {note}" if note else told
 
 
 def draw_examples(words: Words) -> None:

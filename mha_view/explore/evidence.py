@@ -97,11 +97,7 @@ def _measure_parts(on_progress: Progress, count: int | None = None) -> Report:
     report["tasks"] = {
         task: asdict(found) for task, found in evaluate.measure_tasks(model, count).items()
     }
-    every = [entry.id for entry in model.tokenizer.entries if entry.kind == "word"]
-    report["copying"] = {
-        name: measured.copying_accuracy(model, words, measured.SCORE_SEED, count)
-        for name, words in (("any", every), ("nouns", measured.noun_ids()))
-    }
+    report["copying"] = evaluate.measure_copying(model, count)
     on_progress("knockout", 0.51)
     report["knockout"] = evaluate.measure_knockout(model, count)
     report["everyday"] = evaluate.measure_everyday(model, roles)
@@ -140,10 +136,6 @@ def labels_of(report: Report) -> dict[tuple[int, int], list[str]]:
 @lru_cache(maxsize=1)
 def head_means() -> Tensor:
     """Every head's mean output over sentences of the grammar, [layer, head, d_value]."""
-    from mha_core.heads.ablation import mean_heads
-    from mha_core.heads.probe import ids_of
-    from mha_core.heads.roles import CHOOSE_SEED
-    from mha_core.language.mixture import make_documents
+    from mha_core.heads.evaluate import measure_means
 
-    documents = [ids_of(document) for document in make_documents(CHOOSE_SEED, 100)]
-    return mean_heads(compute.load_weights(), documents)
+    return measure_means(compute.load_weights())

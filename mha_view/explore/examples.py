@@ -11,7 +11,6 @@ import numpy as np
 from mha_view import compute
 from mha_view.store import kept
 
-REPEAT_ROLES = ("previous", "induction", "duplicate", "sink")
 COUNT = 6
 
 
@@ -64,19 +63,15 @@ def examples_of(role: str, layer: int, head: int) -> tuple[Example, ...]:
 
 def _places(role: str) -> list[tuple[tuple[int, ...], int, int]]:
     """Token numbers, query and target of the first sentences of a role."""
-    from mha_core.heads.roles import COUNT as SCORED
+    from mha_core.heads.repeats import REPEAT_ROLES, draw_repeats, word_ids
     from mha_core.heads.roles import SCORE_SEED, relation_rows
 
     if role not in REPEAT_ROLES:
-        rows = relation_rows(role, SCORE_SEED, SCORED)
-        return [(row.ids, row.query, row.target) for row in rows[:COUNT]]
-    generator = np.random.Generator(np.random.PCG64(SCORE_SEED))
-    entries = compute.load_weights().tokenizer.entries
-    words = [entry.id for entry in entries if entry.kind == "word"]
+        rows = relation_rows(role, SCORE_SEED, COUNT)
+        return [(row.ids, row.query, row.target) for row in rows]
     places = []
-    for _ in range(COUNT):  # the same draws as the evaluation's
-        length = int(generator.integers(5, 21))
-        ids = (0, *np.tile(generator.choice(words, length), 2).tolist())
+    for ids in draw_repeats(word_ids(), SCORE_SEED, COUNT):
+        length = len(ids) // 2
         query = length + 1 + length // 2
         back = {"previous": 1, "induction": length - 1, "duplicate": length, "sink": query}[role]
         places.append((ids, query, query - back))

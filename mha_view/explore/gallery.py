@@ -10,12 +10,12 @@ from typing import get_args
 import numpy as np
 import streamlit as st
 
-from mha_core.heads.measures import MEASURES, entropy
+from mha_core.heads.measures import MEASURES, Seen, mean_entropy
 from mha_core.heads.regroup import divergences
 from mha_view import controls, state
 from mha_view.explore.board import Board
 from mha_view.explore.labels import Labels, draw_links, draw_pending, find_labels, short_label
-from mha_view.explore.passport import Line, passport
+from mha_view.explore.passport import Line, counted_note, passport
 from mha_view.explore.sample import sample_divergences
 from mha_view.figures import explore
 from mha_view.scene import Sorting, View
@@ -85,6 +85,9 @@ def draw_tiles(board: Board) -> None:
         alt=words("alt.gallery", n=len(order), first=titles[0], last=titles[-1]),
     )
     show(picture, words, None, partial(board.pick, heads=order))
+    if board.scene.sort in MEASURES:
+        told = words(f"counted.{MEASURES[board.scene.sort].counted}")
+        st.caption(words("gallery.sorted", measure=words(f"measure.{board.scene.sort}"), rows=told))
     if labels is None:
         draw_pending(words)
 
@@ -146,6 +149,7 @@ def draw_passport(board: Board) -> None:
             float(measure.score(pattern, board.seen)),
             measure.unit,
             measure.chance(board.seen),
+            note=counted_note(measure, words),
             title=words(f"measure.{name}.means"),
             most=most[measure.unit],
         )
@@ -159,7 +163,8 @@ def draw_passport(board: Board) -> None:
             source = f" · {measure.source}" if measure.source else ""
             st.markdown(
                 f"**{words(f'measure.{name}')}** ${measure.formula}$  \n"
-                f"{words(f'measure.{name}.means')}{source}"
+                f"{words(f'measure.{name}.means')}  \n"
+                f"{words('counted', rows=words(f'counted.{measure.counted}'))}{source}"
             )
 
 
@@ -171,14 +176,15 @@ def draw_like(board: Board) -> None:
         apart, count = sample_divergences()
         st.caption(words("gallery.like.sample", n=count))
     else:
-        apart = divergences(board.patterns)
+        apart = divergences(board.patterns, board.keep)
         is_live = board.scene.weights == "live"
         st.caption(words("gallery.like.live" if is_live else "gallery.like.here"))
-    near = [int(place) for place in np.argsort(apart[board.place]) if place != board.place]
+    bits_to = apart[board.place]
+    near = [int(n) for n in np.argsort(bits_to) if n != board.place and np.isfinite(bits_to[n])]
     with st.container(horizontal=True, key="gallery_like", gap="small"):
         for place in near[:MOST_LIKE]:
             layer, head = divmod(place, board.n_heads)
-            bits = f"{apart[board.place, place]:.2f}"
+            bits = f"{bits_to[place]:.2f}"
             st.button(
                 words("gallery.like.head", title=board.title(place), bits=bits),
                 key=f"like_{place}",
@@ -199,14 +205,16 @@ def draw_mean(board: Board) -> None:
         across=min(3, len(means)), alt=words("alt.mean", n=len(means)), largest=18,
     )  # fmt: skip
     show(picture, words, None, lambda cell: None)
+    if not Seen(board.keep).has_choice.any():
+        return
     for layer, pattern in enumerate(layers):
-        apart = divergences(pattern).sum() / max(n_heads * (n_heads - 1), 1)
+        apart = divergences(pattern, board.keep).sum() / max(n_heads * (n_heads - 1), 1)
         st.markdown(
             words(
                 "gallery.mean.hides",
                 layer=layer,
-                mean=f"{entropy(means[layer]).mean():.2f}",
-                heads=f"{entropy(pattern).mean():.2f}",
+                mean=f"{mean_entropy(means[layer], board.keep):.2f}",
+                heads=f"{mean_entropy(pattern, board.keep).mean():.2f}",
                 apart=f"{apart:.2f}",
             )
         )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from mha_core.heads.measures import Measure
 from mha_view.words import Words
 
 
@@ -20,6 +21,7 @@ class Line:
         unit: nats, keys, tokens or share.
         chance: what a head gets that looks at every visible key alike; NaN for none.
         low, high: the interval's ends; NaN for none.
+        note: which rows count, where it must be said, under the label.
         title: more about it, shown on hover and read aloud.
         most: the largest value there could be, where the bar ends.
     """
@@ -30,8 +32,14 @@ class Line:
     chance: float = math.nan
     low: float = math.nan
     high: float = math.nan
+    note: str = ""
     title: str = ""
     most: float = 1.0
+
+
+def counted_note(measure: Measure, words: Words) -> str:
+    """Which rows a measure counts, for those that count fewer than the caption says."""
+    return "" if measure.counted == "choice" else words(f"counted.{measure.counted}")
 
 
 def passport(lines: Sequence[Line], words: Words, caption: str, chance: str | None = None) -> str:
@@ -68,8 +76,9 @@ def _row(line: Line, words: Words) -> str:
         interval = f'<small class="interval">{line.low:.2f}–{line.high:.2f}</small>'
     chance = "" if math.isnan(line.chance) else f"{line.chance:.2f}"
     unit = "" if line.unit == "share" else f"<small>{escape(words(f'unit.{line.unit}'))}</small>"
+    note = f'<small class="note">{escape(line.note)}</small>' if line.note else ""
     return (
-        f'<tr title="{escape(line.title)}"><th scope="row">{escape(line.label)} {unit}</th>'
+        f'<tr title="{escape(line.title)}"><th scope="row">{escape(line.label)} {unit}{note}</th>'
         f'<td class="barcell">{drawn}</td><td class="num">{escape(number)}{interval}</td>'
         f'<td class="num chance">{escape(chance)}</td></tr>'
     )

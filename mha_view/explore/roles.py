@@ -12,8 +12,8 @@ from mha_view import state
 from mha_view.explore import evidence
 from mha_view.explore.board import Board
 from mha_view.explore.evidence import Report
-from mha_view.explore.examples import REPEAT_ROLES, example_html, examples_of
-from mha_view.explore.passport import Line, passport, plain_table
+from mha_view.explore.examples import example_html, examples_of
+from mha_view.explore.passport import Line, counted_note, passport, plain_table
 from mha_view.figures.damage import damage
 from mha_view.scene import Picked, RoleName
 from mha_view.show import show
@@ -23,12 +23,6 @@ if TYPE_CHECKING:
     from mha_view.components.plot import Cell
 
 GLANCE = 0.3  # seconds between two looks at a measurement that goes on
-# The core's names for what a passport lists, by the measure that explains them.
-PASSPORT = {
-    "entropy": "entropy", "entropy_share": "entropy_share", "effective_keys": "effective_keys",
-    "confidence": "confidence", "distance": "distance", "previous": "previous",
-    "self": "current", "sink": "first", "punctuation": "punctuation",
-}  # fmt: skip
 
 
 def load_report(words: Words) -> Report:
@@ -93,6 +87,8 @@ def _role_row(report: Report, name: str, words: Words) -> str:
 
 def draw_evidence(board: Board, report: Report) -> None:
     """The chosen role: what it means, the sentences, the looks forbidden, the head to open."""
+    from mha_core.heads.repeats import REPEAT_ROLES
+
     words, name = board.words, board.scene.role
     role = report["roles"][name]
     layer, head = role["head"]
@@ -112,7 +108,7 @@ def draw_evidence(board: Board, report: Report) -> None:
         _draw_examples(board, name, layer, head)
     with right:
         if name in REPEAT_ROLES:
-            _draw_copying(board, layer, head)
+            _draw_copying(board, report, layer, head)
         else:
             _draw_knockout(report, name, words)
     st.button(
@@ -177,25 +173,19 @@ def _draw_knockout(report: Report, name: str, words: Words) -> None:
     st.caption(words("knockout.caption", least=ROLE_MASS))
 
 
-def _draw_copying(board: Board, layer: int, head: int) -> None:
+def _draw_copying(board: Board, report: Report, layer: int, head: int) -> None:
     """How well random repeats are copied with and without the head."""
-    from mha_view.explore.bench import copying_without
-
-    words = board.words
+    words, found = board.words, report["copying"]
     st.markdown(f"**{words('evidence.copying')}**")
-    places = [
-        (number, other)
-        for number in range(len(board.walk.layers))
-        for other in range(board.n_heads)
-    ]
-    others = [copying_without((place,)) for place in places if place != (layer, head)]
+    without = np.array(found["without"])
+    others = np.delete(without.ravel(), layer * board.n_heads + head)
     lines = [
-        Line(words("copying.intact"), copying_without(()), "share"),
+        Line(words("copying.intact"), found["nouns"], "share"),
         Line(words("copying.without", head=words("board.short", layer=layer, head=head)),
-             copying_without(((layer, head),)), "share"),
-        Line(words("copying.other"), float(np.mean(others)), "share"),
+             float(without[layer, head]), "share"),
+        Line(words("copying.other"), float(others.mean()), "share"),
     ]  # fmt: skip
-    st.html(passport(lines, words, words("copying.caption")))
+    st.html(passport(lines, words, words("copying.caption", n=found["n"])))
 
 
 def draw_passport(board: Board, report: Report) -> None:
@@ -203,20 +193,24 @@ def draw_passport(board: Board, report: Report) -> None:
     words = board.words
     found: dict[str, Any] = report["heads"][f"{board.layer}.{board.head}"]
     lines = []
-    for name, measure in PASSPORT.items():
-        entry, unit = found[name], MEASURES[measure].unit
-        most = 1.0 if unit == "share" else max(entry["high"], entry["uniform"]) * 1.1
+    every = max(entry["n"] for entry in found.values())
+    for name, entry in found.items():
+        measure = MEASURES[name]
+        most = 1.0 if measure.unit == "share" else max(entry["high"], entry["chance"]) * 1.1
+        note = counted_note(measure, words)
+        if entry["n"] < every:
+            note = words("counted.sentences", rows=note, n=entry["n"])
         lines.append(
             Line(
-                words(f"measure.{measure}"), entry["mean"], unit, entry["uniform"],
-                entry["low"], entry["high"], words(f"measure.{measure}.means"), most,
+                words(f"measure.{name}"), entry["mean"], measure.unit, entry["chance"],
+                entry["low"], entry["high"], note, words(f"measure.{name}.means"), most,
             )
         )  # fmt: skip
     st.markdown(f"##### {words('gallery.passport.many', title=board.title(board.place))}")
     labels = evidence.labels_of(report).get((board.layer, board.head), [])
     told = ", ".join(words(f"role.{name}") for name in labels)
     st.markdown(words("passport.roles", roles=told) if told else words("passport.no_role"))
-    st.html(passport(lines, words, words("passport.caption", n=found["entropy"]["n"])))
+    st.html(passport(lines, words, words("passport.caption", n=every)))
 
 
 def draw_damage(board: Board, report: Report) -> None:

@@ -18,15 +18,15 @@ SAMPLE_SIZE = 60
 def sample_divergences() -> tuple[NDArray[Any], int]:
     """How far the trained model's heads are apart, [place, place] in bits, and over how many
     sentences of the grammar."""
-    import torch
-
+    from mha_core.heads.probe import ids_of, patterns_of
     from mha_core.heads.regroup import divergences
     from mha_core.language.mixture import make_documents
 
     model = compute.load_weights()
     total = np.zeros((model.n_layers * model.n_heads,) * 2)
-    for document in make_documents(SAMPLE_SEED, SAMPLE_SIZE):
-        with torch.no_grad():
-            patterns = model.run(torch.tensor(model.ids_of(document.text))).patterns
-        total += divergences(torch.cat(patterns).numpy())
+    documents = [ids_of(document) for document in make_documents(SAMPLE_SEED, SAMPLE_SIZE)]
+    for patterns in patterns_of(model, documents):
+        n_tokens = patterns.shape[-1]
+        heads = patterns.reshape(-1, n_tokens, n_tokens)
+        total += divergences(heads, np.tri(n_tokens, dtype=bool))
     return total / SAMPLE_SIZE, SAMPLE_SIZE

@@ -85,8 +85,16 @@ def _draw_shipped_curves(board: Board, step: int) -> None:
                alt=words("alt.curves", order=told)),
         words,
     )  # fmt: skip
+    st.caption(words("training.counted", **_curve_numbers()))
     st.markdown(words("training.phases", order=told))
     st.markdown(words("training.pool", steps=checkpoints.pool_steps()))
+
+
+def _curve_numbers() -> dict[str, int]:
+    """On how many sentences the curves are measured, and how long a half of a repeat is."""
+    from mha_core.heads.curves import CURVE_COUNT, CURVE_LENGTH
+
+    return {"n": CURVE_COUNT, "length": CURVE_LENGTH}
 
 
 def draw_live(board: Board) -> None:
@@ -174,6 +182,7 @@ def _draw_progress(run: Run, words: Words) -> None:
     losses = [None if np.isnan(shot.loss) else shot.loss for shot in shots]
     told = words("alt.live", step=last.step, induction=f"{best['induction']:.2f}")
     show(curves("live", [shot.step for shot in shots], losses, scores, words, alt=told), words)
+    st.caption(words("live.counted", **_curve_numbers()))
 
 
 def _draw_result(board: Board, run: Run) -> None:

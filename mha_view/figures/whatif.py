@@ -8,8 +8,9 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from mha_core.heads.measures import mean_entropy
 from mha_core.trace import AttentionTrace
-from mha_core.whatif import entropy, look_again
+from mha_core.whatif import look_again
 from mha_view import compute
 from mha_view.figures.walk import pattern_tiles
 from mha_view.scene import MaskName, Scene
@@ -41,6 +42,14 @@ def masks(
     return _patterns("masks", patterns, np.stack(keeps), titles, labels, words)
 
 
+def entropy_title(title: str, pattern: Array, keep: NDArray[np.bool_], words: Words) -> str:
+    """A title with the pattern's mean entropy, where a row counts."""
+    value = float(mean_entropy(pattern, keep))
+    if np.isnan(value):
+        return title
+    return words("title.entropy", title=title, entropy=f"{value:.2f}")
+
+
 def _patterns(
     name: str,
     patterns: Array,
@@ -49,11 +58,11 @@ def _patterns(
     labels: Sequence[str],
     words: Words,
 ) -> Picture:
-    """Patterns side by side, each with the mean entropy of its rows."""
-    entropies = entropy(patterns).mean(axis=-1)
+    """Patterns side by side, each with its mean entropy; one mask for all, or one for each."""
+    keeps = np.broadcast_to(keep, patterns.shape)
     full = [
-        words("title.entropy", title=title, entropy=f"{value:.2f}")
-        for title, value in zip(titles, entropies, strict=True)
+        entropy_title(title, pattern, seen, words)
+        for title, pattern, seen in zip(titles, patterns, keeps, strict=True)
     ]
     figure, block = pattern_tiles(
         name, patterns, keep, labels, words, titles=full, across=min(3, len(full))

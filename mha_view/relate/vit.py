@@ -12,13 +12,13 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from mha_core.errors import DataError
-from mha_core.heads.measures import entropy
 from mha_core.model.digits import SIDE, Digits, digit_from_canvas, load_digits, split_digits
 from mha_core.sizes import measure, read_bundled
 from mha_view import compute, controls, state
 from mha_view.components.canvas import canvas
 from mha_view.figures import relate_vit as figures
 from mha_view.figures.walk import head_patterns
+from mha_view.figures.whatif import entropy_title
 from mha_view.page import Page, open_page_as
 from mha_view.relate.drawing import unpack_drawing
 from mha_view.scene import read_drawing
@@ -267,8 +267,8 @@ def draw_masks(page: Beside) -> None:
     keeps = [compute.keep_of(page.scene.with_(mask=name), len(page.labels)) for name in names]
     patterns = [look_again(page.trace, page.head, keep=keep) for keep in keeps]
     titles = [
-        words("title.entropy", title=words(f"mask.{name}"), entropy=f"{entropy(p).mean():.2f}")
-        for name, p in zip(names, patterns, strict=True)
+        entropy_title(words(f"mask.{name}"), pattern, keep, words)
+        for name, pattern, keep in zip(names, patterns, keeps, strict=True)
     ]
     st.subheader(words("vit.masks", head=page.head))
     picture = figures.two_masks(patterns, keeps, titles, page.labels, words, page.scene.scale)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
+from mha_core.heads.measures import mean_entropy
+from mha_core.heads.regroup import heads_apart
 from mha_core.trace import AttentionTrace
-from mha_core.whatif import count_parameters, count_products, entropy, heads_apart
+from mha_core.whatif import count_parameters, count_products
 from mha_view.page import Page
 
 
@@ -14,8 +17,8 @@ def draw_counts(page: Page, one: AttentionTrace) -> tuple[int, int]:
     words, many = page.words, page.trace
     counts = count_parameters(one.weights), count_parameters(many.weights)
     work = count_products(one), count_products(many)
-    spread = [f"{entropy(trace.pattern).mean():.3f}" for trace in (one, many)]
-    apart = ["—" if trace.config.n_heads == 1 else f"{heads_apart(trace.pattern):.3f}"
+    spread = [_told(mean_entropy(trace.pattern, trace.keep).mean()) for trace in (one, many)]
+    apart = ["—" if trace.config.n_heads == 1 else _told(heads_apart(trace.pattern, trace.keep))
              for trace in (one, many)]  # fmt: skip
     st.table(
         {
@@ -37,3 +40,8 @@ def draw_counts(page: Page, one: AttentionTrace) -> tuple[int, int]:
     if many.config.group > 1:
         st.caption(words("why.grouped"))
     return counts
+
+
+def _told(value: float) -> str:
+    """A mean over rows, or a dash where no row counts."""
+    return "—" if np.isnan(value) else f"{value:.3f}"

@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from mha_core.whatif import entropy, look_again
+from mha_core.heads.measures import entropy
+from mha_core.whatif import look_again
 from mha_view import controls
 from mha_view.figures import whatif
 from mha_view.figures.walk import chain, head_patterns

@@ -142,3 +142,84 @@ def _load(name: str, mutant: Mutant | None) -> ModuleType:
     sys.modules[module.__name__] = module
     exec(compile(source, str(path), "exec"), vars(module))
     return module
+
+
+# Mistakes in the measures of heads; `test_measures.py` shows that each is noticed.
+MEASURE_MUTANTS = (
+    Mutant(
+        "rows that see one key count", "heads.measures", "sum(axis=-1) >= 2", "sum(axis=-1) >= 1"
+    ),
+    Mutant("the sink counts the second row", "heads.measures", "queries >= 2", "queries >= 1"),
+    Mutant(
+        "the maximum of the entropy by the length",
+        "heads.measures",
+        "np.log(visible)",
+        "np.log(pattern.shape[-1])",
+    ),
+    Mutant(
+        "induction looks at the earlier token itself",
+        "heads.measures",
+        "cells[:, 1:] = same & (seen.ahead[:, 1:] <= 0) & seen.keep[:, 1:]",
+        "cells[:, :-1] = same & (seen.ahead[:, :-1] < 0) & seen.keep[:, :-1]",
+    ),
+    Mutant(
+        "induction stops before the query",
+        "heads.measures",
+        "(seen.ahead[:, 1:] <= 0)",
+        "(seen.ahead[:, 1:] < 0)",
+    ),
+    Mutant(
+        "duplicates look ahead",
+        "heads.measures",
+        "same & (seen.ahead < 0)",
+        "same & (seen.ahead > 0)",
+    ),
+    Mutant(
+        "a token is its own duplicate", "heads.measures", "(seen.ahead < 0)", "(seen.ahead <= 0)"
+    ),
+    Mutant(
+        "previous and next exchanged",
+        "heads.measures",
+        "(seen.ahead == offset)",
+        "(seen.ahead == -offset)",
+    ),
+    Mutant("distance with its sign", "heads.measures", "np.abs(seen.ahead)", "-seen.ahead"),
+    Mutant(
+        "rows without the cell count as misses",
+        "heads.measures",
+        "np.where(cells.any(axis=-1), put, np.nan)",
+        "put",
+    ),
+    Mutant("bits for nats", "heads.measures", "np.log(safe)", "np.log2(safe)"),
+    Mutant("total variation not halved", "heads.measures", ".sum(axis=-1) / 2", ".sum(axis=-1)"),
+    Mutant(
+        "a stretch forgets where it starts", "heads.measures", "self.start + first", "first * 0"
+    ),
+    Mutant(
+        "the mean of two stretches' means",
+        "heads.measures",
+        "return Tally(self.total + other.total, self.count + other.count)",
+        "return Tally((self.mean + other.mean) / 2, np.ones_like(self.count))",
+    ),
+)
+
+
+def loaded_alone(mutant: Mutant | None, module: str = "heads.measures") -> ModuleType:
+    """One module run under a name of its own, changed or not; the others see nothing of it.
+
+    Raises:
+        LookupError: the source no longer holds the text that the mutant replaces.
+    """
+    path = Path(mha_core.__path__[0]).joinpath(*module.split(".")).with_suffix(".py")
+    source = path.read_text(encoding="utf-8")
+    if mutant is not None:
+        if mutant.right not in source:
+            raise LookupError(f"{path} no longer holds {mutant.right!r}")
+        source = source.replace(mutant.right, mutant.wrong)
+    alone = ModuleType(f"mutant_{module.replace('.', '_')}")
+    sys.modules[alone.__name__] = alone
+    try:
+        exec(compile(source, str(path), "exec"), vars(alone))
+    finally:
+        del sys.modules[alone.__name__]
+    return alone

@@ -117,11 +117,19 @@ def test_taking_a_head_off_the_layers_output_is_taking_it_out(
 
 
 def test_a_forbidden_edge_takes_that_look_and_shares_it_among_the_rest(
-    model: ToyModel, ids: Tensor
+    model: ToyModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    intact = model.run(ids).layers[0].pattern
-    keep = ablation.forbid_edges(model, len(ids), [(0, 1, 5, 2)])
-    cut = model.run(ids, keep=keep).layers[0].pattern
+    pair = Pair(tuple(model.ids_of("The cat that the dogs saw sat.")), 5, 1, 2, 2, None)
+    seen, run = [], model.run
+
+    def note(ids: Tensor, **settings: object) -> object:
+        seen.append(run(ids, **settings))  # type: ignore[arg-type]
+        return seen[-1]
+
+    monkeypatch.setattr(model, "run", note)
+    query_logits(model, [pair])
+    query_logits(model, [pair], knock=lambda layer, pair: ([1] if layer == 0 else [], [2]))
+    intact, cut = (steps.layers[0].pattern[0] for steps in seen)
     assert cut[1, 5, 2] == 0
     rest = [0, 1, 3, 4, 5]
     expected = intact[1, 5, rest] / intact[1, 5, rest].sum()

@@ -11,8 +11,6 @@ from mha_core.whatif import (
     as_one_head,
     count_parameters,
     count_products,
-    entropy,
-    heads_apart,
     look_again,
     pair_order,
     split_wrongly,
@@ -91,15 +89,3 @@ def test_the_wrong_view_has_the_right_shape_and_wrong_numbers() -> None:
     assert wrong.shape == TRACE.q.shape
     assert not np.allclose(wrong, TRACE.q, atol=1e-2)
     assert np.array_equal(np.sort(wrong, axis=None), np.sort(TRACE.q, axis=None))
-
-
-def test_entropy_by_hand() -> None:
-    rows = np.array([[1.0, 0, 0, 0], [0.25] * 4, [0.5, 0.5, 0, 0]])
-    assert entropy(rows) == pytest.approx([0.0, np.log(4), np.log(2)])
-
-
-def test_distance_of_heads_by_hand() -> None:
-    alike = np.array([[[0.5, 0.5]], [[0.5, 0.5]]])
-    apart = np.array([[[1.0, 0.0]], [[0.0, 1.0]], [[0.5, 0.5]]])
-    assert heads_apart(alike) == 0.0
-    assert heads_apart(apart) == pytest.approx((1 + 0.5 + 0.5) / 3)

@@ -226,11 +226,56 @@ def test_the_page_shows_the_reports_numbers_and_labels_only_what_passes() -> Non
             assert tests
             assert all(report["passed"][test] for test in tests)
     for entry in report["heads"]["1.0"].values():
-        if "uniform" in entry and f"{entry['low']:.2f}" in shown:
-            break
-    else:
-        pytest.fail("no interval of the passport is on the page")
+        assert f"{entry['low']:.2f}–{entry['high']:.2f}" in shown
     assert f"{report['knockout']['predicate']['role']['pair']:.2f}" in shown
+
+
+def test_one_sentence_scores_the_same_in_the_gallery_and_in_the_evaluation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from mha_core.heads import evaluate
+    from mha_core.heads.probe import ids_of
+    from mha_core.language.documents import Document
+
+    document = Document(
+        "en", ["the", "queen", "that", "the", "kings", "saw", "met", "the", "queen", "."]
+    )
+    monkeypatch.setattr(evaluate, "make_documents", lambda seed, count: iter([document]))
+    report = evaluate.measure_heads(compute.load_weights(), 1)
+    scene = Scene(text=document.text)
+    board = Board(
+        "gallery", Words("en"), scene, compute.config_of(scene), compute.reading_of(scene)
+    )
+    assert ids_of(document) == tuple(token.id for token in board.reading.tokens)
+    for name in MEASURES:
+        scores = board.scores(name)
+        if np.isnan(scores).any():
+            assert name not in report["0.0"]
+            continue
+        for place, score in enumerate(scores):
+            layer, head = divmod(place, board.n_heads)
+            found = report[f"{layer}.{head}"][name]
+            assert found["mean"] == pytest.approx(score, abs=1e-5), name
+            assert found["chance"] == pytest.approx(MEASURES[name].chance(board.seen)), name
+    assert {"entropy", "current", "first", "duplicate", "induction"} <= set(report["0.0"])
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_which_rows_count_is_printed_where_the_number_is(lang: str) -> None:
+    words = Words(lang)
+    scene = Scene(lang=lang, text=TEXTS["repeat"], sort="first")
+    app = open_app("gallery", scene)
+    shown = html(app) + texts(app)
+    for name, measure in MEASURES.items():
+        if words(f"measure.{name}") in html(app) and measure.counted != "choice":
+            assert words(f"counted.{measure.counted}") in html(app), name
+    assert words("gallery.passport.caption") in shown
+    told = words("gallery.sorted", measure=words("measure.first"), rows=words("counted.third"))
+    assert told in texts(app)
+    for name in ("specialisation", "compare"):
+        page = open_app(name, scene)
+        everything = html(page) + texts(page) + "".join(str(t.value) for t in page.table)
+        assert words("counted.third") in everything, name
 
 
 @pytest.mark.parametrize("role", ["previous", "induction", "sink", "pronoun_zh", "measure"])
