@@ -173,6 +173,8 @@ class Tally:
     total: Array
     count: Array
 
+    __repr__ = brief
+
     def __add__(self, other: Tally) -> Tally:
         return Tally(self.total + other.total, self.count + other.count)
 

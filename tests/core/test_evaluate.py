@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from mha_core.errors import DataError
+from mha_core.evaluate import main
 from mha_core.heads.evaluate import (
     evaluate,
     format_report,
     judge,
-    main,
     measure_accuracy,
     measure_tasks,
 )
