@@ -207,3 +207,13 @@ def head_shares(trace: AttentionTrace) -> Array:
     products = np.einsum("htf,tf->ht", head_contributions(trace), trace.out, optimize=True)
     shares: Array = products / np.where(norms > 0, norms, 1.0)
     return shares
+
+
+def head_share(trace: AttentionTrace, head: int, token: int) -> float:
+    """One head's share of O at one token, as `head_shares` gives it for all."""
+    config = trace.config
+    w_o = np.asarray(trace.weights.w_o).reshape(config.d_model, config.n_heads, config.d_value)
+    out = trace.out[token].astype(np.float64)
+    added = w_o[:, head].astype(np.float64) @ trace.heads[head, token]
+    norm = float(out @ out)
+    return float(added @ out) / norm if norm > 0 else 0.0

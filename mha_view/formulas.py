@@ -45,14 +45,6 @@ def formula(page: str, config: AttentionConfig, n_tokens: int, head: int, rope: 
     return FORMULAS[page](config, n_tokens, head, rope)
 
 
-def _overview(c: AttentionConfig, s: int, head: int, rope: bool) -> str:
-    heads = r",\ldots,".join(dict.fromkeys((head_symbol(0), head_symbol(c.n_heads - 1))))
-    return (
-        rf"{coloured('output', 'O')} = {shaped('W_o', c.d_model, c.n_heads * c.d_value)}"
-        rf"\;\mathrm{{Concat}}({heads})"
-    )
-
-
 def _tokens(c: AttentionConfig, s: int, head: int, rope: bool) -> str:
     stream = shaped(r"X_\text{in}", c.d_model, s)
     return rf"{stream} = [\,x_0\;\ldots\;x_{{{s - 1}}}\,]"
@@ -135,7 +127,6 @@ def _why_heads(c: AttentionConfig, s: int, head: int, rope: bool) -> str:
 
 
 FORMULAS: dict[str, Callable[[AttentionConfig, int, int, bool], str]] = {
-    "overview": _overview,
     "tokens": _tokens,
     "projection": _projection,
     "heads": _heads,

@@ -88,6 +88,7 @@ class Page:
             "n_kv_heads": self.config.n_kv_heads,
             "d_head": self.config.d_head,
             "d_value": self.config.d_value,
+            "rows": self.config.n_heads * self.config.d_head,
             "n_tokens": len(self.reading),
             "head": self.head,
             "last_head": self.config.n_heads - 1,

@@ -41,6 +41,7 @@ ROOM_FOR_TEXTS = LONGEST_LINK - 1_000
 LONGEST_TEXT = 100_000
 MOST_OTHERS = 3
 MOST_HEADS = 128
+N_STEPS = 8  # of the layer, as the stage plays them
 # The models a visitor can train, and for how many steps at most.
 LIVE_WIDTHS, LIVE_HEADS, LIVE_LAYERS = (32, 48, 64, 96), (1, 2, 4, 8), (1, 2, 3)
 LIVE_STEPS = 300
@@ -117,6 +118,7 @@ class Scene:
         digit: which held-out digit; `drawn`: the reader's own instead.
         drawing: 32 × 32 pixels, a bit each, as `mha_view.relate.drawing` packs them.
         patch: the patch that looks.
+        play: the step at which the stage stands, 0 for none.
         picked: the cell whose derivation is shown.
     """
 
@@ -180,6 +182,7 @@ class Scene:
     drawn: bool = False
     drawing: str = ""
     patch: int = 5
+    play: int = 0
     picked: Picked | None = None
 
     def __post_init__(self) -> None:
@@ -420,6 +423,7 @@ CODECS: dict[str, Codec] = {
     "drawn": yes_no("drawn"),
     "drawing": Codec("ink", read_drawing, str),
     "patch": whole("patch", 0, 15),
+    "play": whole("play", 0, N_STEPS),
     "picked": Codec("cell", read_picked, write_picked),
 }
 FIELD_OF = {codec.name: field for field, codec in CODECS.items()}

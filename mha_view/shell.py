@@ -6,6 +6,7 @@ from mha_view import address, controls, frame, state
 from mha_view.explore import live_run
 from mha_view.menu import draw_menu, list_pages
 from mha_view.scene import write_link
+from mha_view.walk import stage
 from mha_view.words import FOLDER, Words
 
 st.set_page_config(
@@ -16,6 +17,7 @@ st.set_page_config(
 refused = state.open_scene()
 words = Words(state.scene().lang)
 page = st.navigation(list_pages(words), position="hidden")
+stage.follow_wish()
 st.html(FOLDER / "style.css")
 with st.sidebar:
     draw_menu(words, write_link(state.scene()))

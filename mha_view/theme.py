@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from mha_core.palette import INK
 
@@ -26,6 +25,10 @@ SIGNED_LIGHT = ("#b35806", "#e08214", "#fdb863", "#fee0b6", "#f7f7f7", "#d8daeb"
 SIGNED_DARK = ("#ffc27d", "#e0903c", "#a8682a", "#61462c", "#2a2f35", "#443e63", "#6f63a8",
                "#9c8fd6", "#cfc6ff")  # fmt: skip
 
+# Weights from 0 to 1: cividis (Nuñez, Anderton and Renslow 2018), as Plotly has it.
+CIVIDIS = ("#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369",
+           "#e1cc55", "#fee838")  # fmt: skip
+
 
 def head_colour(head: int) -> str:
     """The colour of a head."""
@@ -33,9 +36,7 @@ def head_colour(head: int) -> str:
 
 
 def is_dark() -> bool:
-    """Whether the reader's theme is dark; a notebook has no theme of ours, and is light."""
-    if get_script_run_ctx(suppress_warning=True) is None:
-        return False
+    """Whether the reader's theme is dark."""
     return st.context.theme.type == "dark"
 
 

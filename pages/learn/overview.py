@@ -1,4 +1,4 @@
-"""The first page: what this is, the whole walk in one table, every head at a glance."""
+"""The first page: the layer as one picture, the table of shapes, every head at a glance."""
 
 import streamlit as st
 
@@ -7,9 +7,11 @@ from mha_view.figures.walk import head_patterns
 from mha_view.page import open_page
 from mha_view.show import show
 from mha_view.walk import derivations, overview
+from mha_view.walk.stage import draw_stage
 
 page = open_page("overview")
 words, trace = page.words, page.trace
+draw_stage(words, page.scene, trace, page.labels, page.head, page.focus)
 st.markdown(page.text("what"))
 controls.draw_examples(words)
 

@@ -16,6 +16,7 @@ from mha_core.derivation import (
     derive_weight,
     fold,
     head_contributions,
+    head_share,
     head_shares,
 )
 from mha_core.rope import Rope
@@ -108,7 +109,10 @@ def test_an_output_cell_is_the_sum_over_heads(trace: AttentionTrace) -> None:
 def test_contributions_sum_to_the_output_and_shares_to_one(trace: AttentionTrace) -> None:
     parts = head_contributions(trace)
     assert np.abs(parts.sum(axis=0) - trace.out).max() <= 1e-5 * np.abs(trace.out).max()
-    assert head_shares(trace).sum(axis=0) == pytest.approx(np.ones(trace.n_tokens), abs=1e-5)
+    shares = head_shares(trace)
+    assert shares.sum(axis=0) == pytest.approx(np.ones(trace.n_tokens), abs=1e-5)
+    for head, token in np.ndindex(*shares.shape):
+        assert head_share(trace, head, token) == pytest.approx(shares[head, token], abs=1e-5)
 
 
 @settings(max_examples=20)

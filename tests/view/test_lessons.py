@@ -32,7 +32,7 @@ WALK = (
 WALK_PARTS = {"title", "says", "picture", "torch", "article", "trip", "ask", "why", "more"}
 PAGE_PARTS = {"title", "says", "picture", "trip", "more"}
 # What a page fills in: on every page, and in the question of one page.
-SIZES = {"d_model", "n_heads", "n_kv_heads", "d_head", "d_value", "n_tokens"}
+SIZES = {"d_model", "n_heads", "n_kv_heads", "d_head", "d_value", "rows", "n_tokens"}
 SIZES |= {"head", "last_head", "root"}
 ASKED = {
     "overview": {"square", "feature", "weights"},

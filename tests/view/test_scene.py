@@ -105,6 +105,7 @@ scenes = st.builds(
     drawn=st.booleans(),
     drawing=st.one_of(st.just(""), drawings),
     patch=st.integers(0, 15),
+    play=st.integers(0, 8),
     picked=st.one_of(
         st.none(),
         st.builds(Picked, st.sampled_from(["pattern", "out", "q_full"]), places, places, places),

@@ -22,11 +22,18 @@ export function loadPlotly(address) {
   return waiting.get(address);
 }
 
+/** Resolves when the sheet is there, or cannot be had: nothing waits for a sheet for ever. */
 export function loadStyle(name) {
   const address = new URL(name, import.meta.url).href;
-  if (document.querySelector(`link[href="${CSS.escape(address)}"], link[href="${address}"]`)) return;
-  const link = document.createElement("link");
-  link.rel = "stylesheet";
-  link.href = address;
-  document.head.append(link);
+  if (!waiting.has(address)) {
+    const link = document.createElement("link");
+    link.rel = "stylesheet";
+    link.href = address;
+    waiting.set(address, new Promise((resolve) => {
+      link.onload = resolve;
+      link.onerror = resolve;
+    }));
+    document.head.append(link);
+  }
+  return waiting.get(address);
 }

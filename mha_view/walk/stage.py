@@ -1,0 +1,164 @@
+"""The stage on a page: the layer as one picture, large on the first page, small as a map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import numpy as np
+import streamlit as st
+
+from mha_view import assets, compute, state, theme
+from mha_view.menu import ORDER, page_file
+from mha_view.scene import N_STEPS, TOKENS_BEFORE, Scene, write_link
+from mha_view.walk.layer import (
+    LARGE,
+    SMALL,
+    blocks_of,
+    strongest_looks,
+    turning,
+)
+from mha_view.walk.sayings import STEP_NAMES, sayings, strongest_key
+from mha_view.words import Words
+
+if TYPE_CHECKING:
+    from mha_core.trace import AttentionTrace
+    from mha_view.components.stage import Told
+
+# Of what a page is about, in the map.
+LIT: dict[str, tuple[str, ...]] = {
+    "tokens": ("x",),
+    "projection": ("project", "q", "k", "v"),
+    "heads": ("cut", "q_rot", "k_rot", "v_band"),
+    "rope": ("q_rot", "k_rot"),
+    "attention": ("pattern", "heads"),
+    "concat": ("heads", "stack", "concat"),
+    "output": ("output", "out", "residual", "bypass"),
+    "why_heads": ("cut", "q_rot", "k_rot", "v_band", "pattern", "heads", "stack"),
+}
+# Words under "plot." and "stage." that the browser never says.
+SERVERS_OWN = ("say.", "block.", "alt", "save", "table", "matrix")
+WISH = "stage_wish"
+
+
+def draw_stage(
+    words: Words, scene: Scene, trace: AttentionTrace, labels: Sequence[str], head: int, focus: int
+) -> None:
+    """The whole layer, to be touched and played.
+
+    Args:
+        words: the reader's words.
+        scene: what the reader chose.
+        trace: the layer.
+        labels: a label a token.
+        head: the chosen head.
+        focus: the token looked at.
+    """
+    learned = compute.is_trained(scene)
+    scale = scene.scale if learned else "sqrt"
+    key, weight = strongest_key(trace, head, focus)
+    settings = _settings(words, scene, trace, head) | {
+        "small": False,
+        "scale": scale,
+        "step": scene.play,
+        "step_names": [words(f"step.{name}") for name in STEP_NAMES],
+        "says": sayings(trace, labels, head, focus, words, learned=learned),
+        "rope": turning(trace),
+        "tokens": list(labels),
+        "focus": focus,
+    }
+    blocks = blocks_of(trace, words, axes=scene.axes, scale=scale, learned=learned)
+    if blocks["x"].step[1] > 1:
+        pattern, keep = trace.pattern[head], np.broadcast_to(trace.keep, trace.pattern.shape)[head]
+        settings["looks"] = strongest_looks(pattern, keep, LARGE.looks)
+    else:
+        settings["scores"] = trace.scores
+    alt = words(
+        "stage.alt",
+        S=trace.n_tokens,
+        d=trace.config.d_model,
+        n=trace.config.n_heads,
+        head=head,
+        token=labels[focus],
+        key=labels[key],
+        weight=f"{weight:.3f}",
+    )
+    _mount(blocks, settings, words, key="stage", alt=alt)
+
+
+def draw_map(
+    page: str, words: Words, scene: Scene, trace: AttentionTrace, head: int, focus: int
+) -> None:
+    """The same picture, small: what the page is about is lit, every part leads to its page."""
+    learned = compute.is_trained(scene)
+    scale = scene.scale if learned else "sqrt"
+    settings = _settings(words, scene, trace, head) | {
+        "small": True,
+        "scale": "linear",
+        "lit": list(LIT[page]),
+        "step": 0,
+        "tokens": [""] * trace.n_tokens,
+        "focus": focus,
+    }
+    blocks = blocks_of(trace, words, axes=scene.axes, scale=scale, learned=learned, size=SMALL)
+    _mount(blocks, settings, words, key="map", alt=words("stage.alt.map"))
+
+
+def _settings(words: Words, scene: Scene, trace: AttentionTrace, head: int) -> dict[str, Any]:
+    """What both forms need."""
+    config = trace.config
+    heads = range(config.n_heads)
+    return {
+        "head": head,
+        "heads": [words("head.chip", head=number) for number in heads],
+        "colours": [theme.head_colour(number) for number in heads],
+        "sizes": {
+            "tokens": trace.n_tokens,
+            "heads": config.n_heads,
+            "kvHeads": config.n_kv_heads,
+            "group": config.group,
+            "dModel": config.d_model,
+            "dHead": config.d_head,
+            "dValue": config.d_value,
+        },
+        "ramps": {"signed": [theme.SIGNED_LIGHT, theme.SIGNED_DARK], "weights": theme.CIVIDIS},
+        "base": assets.base_path(),
+        "query": urlencode(write_link(scene.with_(play=0))),
+    }
+
+
+def _mount(blocks: Any, settings: dict[str, Any], words: Words, *, key: str, alt: str) -> None:
+    """Mount the component; what the reader does in it goes into the scene."""
+    from mha_view.components.stage import stage
+
+    spoken = {
+        name: text
+        for name, text in (words.group("plot") | words.group("stage")).items()
+        if not name.startswith(SERVERS_OWN)
+    }
+    stage(blocks, key=key, alt=alt, words=spoken, settings=settings, on_tell=_hear)
+
+
+def _hear(told: Told) -> None:
+    """Put what the reader did into the scene, as far as it can be; note the page wished for."""
+    now = state.scene()
+    changes: dict[str, Any] = {}
+    if told.head is not None and told.head < compute.config_of(compute.resolve(now)).n_heads:
+        changes["head"] = told.head
+    if told.token is not None and told.token < len(compute.reading_of(now)):
+        changes["focus"] = told.token - TOKENS_BEFORE[now.weights]
+    if told.step is not None and told.step <= N_STEPS:
+        changes["play"] = told.step
+    changes = {name: value for name, value in changes.items() if getattr(now, name) != value}
+    if changes:
+        state.change(**changes)
+    if told.page in ORDER:
+        st.session_state[WISH] = told.page
+
+
+def follow_wish() -> None:
+    """Open the page whose part of the stage was clicked."""
+    wish = st.session_state.pop(WISH, None)
+    if wish is not None:
+        st.switch_page(page_file(wish), query_params=write_link(state.scene()))
