@@ -81,11 +81,21 @@ SIZES_MESSAGES: dict[str, str] = {
     "sizes.note.encoding": (
         "The file is {encoding} with a byte order mark; JSON is usually UTF-8 without one."
     ),
+    "sizes.note.surrogate": (
+        "The file holds a broken character (a lone surrogate); a replacement mark stands for it."
+    ),
     "sizes.note.number": "{name} was given as {value}; read as {number}.",
     "sizes.note.infinite": "{name} is {value}, which is no JSON number; no size depends on it.",
     "sizes.note.null_head": "{name} is null: d_head is derived, {d_head}.",
     "sizes.note.null_kv": "{name} is null: {n_kv_heads} KV heads, {source}.",
     "sizes.note.rope": "RoPE is set in {name} (kind: {kind}); it turns angles and changes no size.",
+    "sizes.note.no_vocabulary": (
+        "{name} = -1 means that the tokenizer has it: the vocabulary is not known, and totals are "
+        "null."
+    ),
+    "sizes.note.spelling": (
+        "The keys are those of {kind}; they are read as {model_type}, which computes the same."
+    ),
     "sizes.note.renamed": "{old} is an older name; read as {new}.",
     "sizes.note.inferred": (
         "No model_type; the keys are those of {model_type}, so it is read as {model_type}."
@@ -98,8 +108,16 @@ SIZES_MESSAGES: dict[str, str] = {
         "The weights are stored quantised; parameters are counted, not their bytes on disk."
     ),
     # What was assumed or derived, and from where.
-    "sizes.note.defaults": (
-        "Not in the file, taken from the defaults of transformers for {model_type}: {names}."
+    "sizes.note.defaults": ("Not in the file, filled in by transformers' {model_type}: {listed}."),
+    "sizes.note.all_heads": (
+        "The file states no KV heads; this family then has as many as query heads, {n_kv_heads}."
+    ),
+    "sizes.note.activation": (
+        "{name} = {value} is not an activation of transformers; no shape depends on it."
+    ),
+    "sizes.note.absent_part": (
+        "{name} is not in the file: the part under that name is made up by transformers, so total "
+        "is null; base, where it is given, counts what is made up."
     ),
     "sizes.note.main": "The sizes at the top are those of {name}; every part is under entries.",
     "sizes.note.shapes_win": (
@@ -158,12 +176,40 @@ SIZES_MESSAGES: dict[str, str] = {
         "{count} of {n_layers} layers mix tokens without attention; they keep a state of fixed "
         "size, not counted in the cache."
     ),
+    "sizes.note.mlp_layers": (
+        "{count} of {n_layers} layers are an MLP and nothing else: they mix no tokens and keep "
+        "nothing."
+    ),
     "sizes.note.shared_cache": (
         "{count} layers reuse the cache of an earlier layer and keep nothing of their own."
     ),
     # What cannot be known.
     "sizes.note.not_asked": (
         "Totals were not asked for; what only transformers knows of {model_type} is null ({names})."
+    ),
+    "sizes.note.stands_back": (
+        "The quick formula does not hold with {keys} as in this file, so what it would tell is "
+        "null ({names})."
+    ),
+    "sizes.note.plain": (
+        "Read as plain attention in every layer, from the width, heads, KV heads and layers that "
+        "the file states; what else the model has is not known."
+    ),
+    "sizes.note.not_plain": (
+        "{names}: keys of this kind change what the heads, the projections or the cache are, so "
+        "these are null."
+    ),
+    "sizes.note.unread_attention": (
+        "{names} may change the heads, the projections or the cache, and transformers' "
+        "{model_type} does not read it: these sizes and the totals are null."
+    ),
+    "sizes.note.ahead": (
+        "{names} asks for layers beside the model that guess further tokens; the class does not "
+        "hold them, and they are not counted."
+    ),
+    "sizes.note.unread_total": (
+        "{names} may add or take away parameters, and {model_type} as it is known here does not "
+        "read it: base and total are null."
     ),
     "sizes.note.unknown": (
         "model_type {model_type} is not among the architectures of transformers {version} and "
@@ -190,7 +236,26 @@ SIZES_MESSAGES: dict[str, str] = {
         "total is null: the file names no class in architectures, so its head is not known."
     ),
     "sizes.note.foreign_class": (
-        "total is null: transformers {version} has no class {name} for {model_type}."
+        "transformers {version} has no class {name}, which the file names; another model of the "
+        "same model_type is not put in its place, so shapes, totals and cache are null unless the "
+        "file states what they follow from."
+    ),
+    "sizes.note.foreign_code": (
+        "auto_map names code beside the weights ({names}) that transformers {version} does not "
+        "have and that is not run: shapes, totals and cache are null unless the file states what "
+        "they follow from."
+    ),
+    "sizes.note.code_beside": (
+        "auto_map names code beside the weights ({names}), which is not run; described is "
+        "transformers' own {name}, the class that architectures names."
+    ),
+    "sizes.note.read_as_class": "{name} is read as {own}, the name it has in transformers.",
+    "sizes.note.class_wins": (
+        "The file says model_type {model_type} and names the class {name}: the class is "
+        "described, which reads the file as {own}."
+    ),
+    "sizes.note.one_part": (
+        "{name} is built from {part} alone, so only that part is described and counted."
     ),
     "sizes.note.no_attention": (
         "No softmax attention was found in {model_type}: heads, shapes and cache are null."
@@ -221,6 +286,10 @@ SIZES_MESSAGES: dict[str, str] = {
     ),
     "sizes.word.no_window": "none",
     "sizes.word.none": "(none)",
+    "sizes.spelling.meta": "Meta's params.json",
+    "sizes.spelling.mistral": "Mistral's params.json",
+    "sizes.spelling.deepseek": "DeepSeek's inference code",
+    "sizes.spelling.falcon": "the first Falcon files",
     "sizes.word.it": "it",
     "sizes.word.this_part": "this part",
     "sizes.word.text_part": "the text part",
@@ -247,5 +316,9 @@ SIZES_MESSAGES: dict[str, str] = {
     "sizes.reason.heads": "the KV heads could not be read",
     "sizes.reason.tensors": "more than {most} tensors to build",
     "sizes.reason.seconds": "more than {most} seconds to build",
-    "sizes.reason.raised": "{kind}: {text}",
+    "sizes.reason.library": "it needs the package {name}, which is not installed here",
+    "sizes.reason.key": "it does not take {name} = {value}",
+    "sizes.reason.refused": "it does not take the values of this file together",
+    "sizes.reason.windows": "which layers keep how much by {names} is not known",
+    "sizes.reason.maybe_encoder": "the class may be an encoder",
 }

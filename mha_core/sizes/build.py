@@ -1,22 +1,33 @@
 """Build a model without weights through transformers, within bounds of time and size.
 
-The only module that imports transformers. Models are built on torch's meta device: every tensor
-has a shape and no memory. Code shipped beside a config (`auto_map`) is never run.
+Models are built on torch's meta device: every tensor has a shape and no memory. Code shipped
+beside a config (`auto_map`) is never run. What is built is the class that the file names in
+`architectures`; where that class cannot be had, nothing is built in its place.
 """
 
 from __future__ import annotations
 
-import logging
+import copy
+import inspect
 import threading
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mha_core.errors import DataError, Note
+from mha_core.sizes.architectures import (
+    activations_known,
+    base_class,
+    inner_class,
+    is_from_elsewhere,
+    named_class,
+    part_of_class,
+    type_of,
+)
 from mha_core.sizes.check import MAIN_NAMES, NAMES, refuse_uneven, stated
+from mha_core.sizes.quiet import one_at_a_time, reason_of
 from mha_core.sizes.read import Json
 
 if TYPE_CHECKING:
@@ -30,21 +41,6 @@ DROPPED = {
     "_attn_implementation", "_attn_implementation_internal", "_attn_implementation_autoset",
     "_experts_implementation", "transformers_version", "compression_config",
 }  # fmt: skip
-# Old files without a model_type, told by keys that only one architecture writes.
-SIGNATURES: list[tuple[str, set[str], set[str]]] = [
-    # (model type, keys it has, keys it has not)
-    ("albert", {"num_hidden_groups", "inner_group_num", "embedding_size"}, set()),
-    ("distilbert", {"sinusoidal_pos_embds", "n_heads", "hidden_dim"}, set()),
-    ("xlnet", {"d_inner", "d_head", "n_layer", "ff_activation"}, set()),
-    ("t5", {"d_kv", "d_ff", "relative_attention_num_buckets"}, set()),
-    ("openai-gpt", {"afn", "n_embd", "n_head"}, set()),
-    ("gpt2", {"n_embd", "n_head", "n_layer", "n_positions"}, {"afn", "rotary_dim"}),
-    (
-        "bert",
-        {"type_vocab_size", "attention_probs_dropout_prob", "hidden_size", "intermediate_size"},
-        {"embedding_size", "relative_attention", "max_2d_position_embeddings", "attention_window"},
-    ),
-]  # fmt: skip
 
 
 @dataclass
@@ -54,18 +50,27 @@ class Built:
     Args:
         config: its configuration object, defaults filled in.
         model_type: the type it was read as.
-        base: the model without a head, on the meta device.
+        raw: the file's object that `config` was made from, by the names the class reads.
+        base: the model without a head, on the meta device, where it was built by itself.
         full: the class the file names, on the meta device.
+        n_base: learned numbers without the head.
         notes: why one of them is missing, and what was assumed.
         agrees: whether what the file states is what was built.
     """
 
     config: Any
     model_type: str
+    raw: Json = field(default_factory=dict)
     base: nn.Module | None = None
     full: nn.Module | None = None
+    n_base: int | None = None
     notes: list[Note] = field(default_factory=list)
     agrees: bool = True
+
+    @property
+    def model(self) -> nn.Module | None:
+        """The module to describe: what is inside the class the file names, else the headless."""
+        return self.base if self.full is None else backbone(self.full)
 
 
 class BudgetError(RuntimeError):
@@ -85,35 +90,18 @@ def build(config: Json) -> Built | None:
     Raises:
         DataError: a key without which nothing is known is missing.
     """
-    with _quiet():
-        read = _read_config(config)
-        if read is None:
-            return None
-        built = read
-        if built.agrees:
+    with one_at_a_time():
+        built = _read_config(config)
+        if built is not None and built.agrees:
             _build_models(built, config)
-    return built
+        return built
 
 
 def build_part(config: Any) -> nn.Module | None:
     """Build the headless model of a nested configuration object; None where there is none."""
-    with _quiet():
-        model, _ = _attempt(_base_class(config), config)
+    with one_at_a_time():
+        model, _ = _attempt(base_class(config) or inner_class(config), config)
         return model
-
-
-def known_version() -> str:
-    """The version of transformers, for notes."""
-    import transformers
-
-    return str(transformers.__version__)
-
-
-def is_known(model_type: object) -> bool:
-    """Whether transformers has this architecture in its own code."""
-    from transformers import CONFIG_MAPPING
-
-    return model_type in CONFIG_MAPPING
 
 
 def sub_config(config: Json, key: str) -> type | None:
@@ -127,15 +115,29 @@ def sub_config(config: Json, key: str) -> type | None:
     return found if getattr(found, "model_type", "") else None
 
 
+def count_parameters(model: nn.Module | None) -> int | None:
+    """Learned numbers of a model, a tied tensor counted once; None for no model."""
+    return None if model is None else sum(p.numel() for p in model.parameters())
+
+
+def backbone(model: nn.Module) -> nn.Module:
+    """The model inside a class with a head; the model itself where it holds its parts directly."""
+    found = getattr(model, "base_model", None)
+    return model if found is None else found
+
+
 def _read_config(config: Json) -> Built | None:
     from transformers import CONFIG_MAPPING
 
     notes: list[Note] = []
-    model_type = _model_type(config, notes)
+    model_type = type_of(config, notes)
     if model_type is None:
         return None
     kind = CONFIG_MAPPING[model_type]
-    config = _without_extras(config)
+    if is_from_elsewhere(config, kind, notes):
+        return Built(None, model_type, raw=config, notes=notes, agrees=False)
+    config = _without_extras(part_of_class(config, model_type, notes))
+    config = activations_known(config, kind, notes)
     config["model_type"] = model_type
     config = _with_present_names(config, kind, notes)
     _require_core(config, kind)
@@ -146,8 +148,8 @@ def _read_config(config: Json) -> Built | None:
         made, reason = _configure(kind, config)
     if made is None:
         notes.append(Note("sizes.note.no_config", reason=reason))
-        return Built(None, model_type, notes=notes, agrees=False)
-    built = Built(made, model_type, notes=notes)
+        return Built(None, model_type, raw=config, notes=notes, agrees=False)
+    built = Built(made, model_type, raw=config, notes=notes)
     _compare(config, built)
     return built
 
@@ -155,10 +157,10 @@ def _read_config(config: Json) -> Built | None:
 def _configure(kind: Any, config: Json) -> tuple[Any, Note | None]:
     """Make the configuration object, or say why its class refuses the file."""
     try:
-        return kind.from_dict(config), None
+        return kind.from_dict(copy.deepcopy(config)), None
     except Exception as error:
         # transformers' validators raise many kinds; each means that the file is not theirs.
-        return None, _raised(error)
+        return None, reason_of(error, config)
 
 
 def _without_nulls(config: Json, notes: list[Note]) -> Json:
@@ -178,43 +180,6 @@ def _without_nulls(config: Json, notes: list[Note]) -> Json:
         if name in found and found[name] is None:
             del found[name]
     return found
-
-
-def _model_type(config: Json, notes: list[Note]) -> str | None:
-    """The architecture a file is, by its type, else its class, else its keys."""
-    import transformers
-    from transformers import CONFIG_MAPPING
-
-    named = config.get("model_type")
-    if named in CONFIG_MAPPING:
-        return str(named)
-    kind: Any = getattr(_class_named(config), "config_class", None)
-    if kind is not None and kind.model_type in CONFIG_MAPPING:
-        if named:
-            name = (config.get("architectures") or [""])[0]  # type: ignore[index]
-            version = transformers.__version__
-            notes.append(Note("sizes.note.by_class", model_type=named, version=version, name=name))
-        return str(kind.model_type)
-    if named:
-        return None
-    for model_type, present, absent in SIGNATURES:
-        if present <= config.keys() and not absent & config.keys():
-            notes.append(Note("sizes.note.inferred", model_type=model_type))
-            return model_type
-    return None
-
-
-def _class_named(config: Json) -> Any:
-    """The class in `architectures`, when it is one of transformers' models."""
-    import transformers
-
-    names = config.get("architectures")
-    name = names[0] if isinstance(names, list) and names else names
-    if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
-        return None
-    found = getattr(transformers, name, None)
-    is_model = isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)
-    return found if is_model else None
 
 
 def _without_extras(value: Any) -> Any:
@@ -313,71 +278,106 @@ def value_of(config: Any, meaning: str) -> Any:
 
 
 def _build_models(built: Built, config: Json) -> None:
-    """Build the class the file names and the headless model, noting why one is missing."""
-    named = _class_named(config)
-    names = config.get("architectures")
-    base_class = _base_class(built.config)
-    if named is not None and isinstance(built.config, named.config_class):
-        built.full, reason = _attempt(named, built.config)
+    """Build the class the file names, or without one the headless model; note what is missing."""
+    kind, name = named_class(config)
+    base = base_class(built.config)
+    if kind is not None:
+        built.full, reason = _attempt(kind, built.config)
         if reason:
-            built.notes.append(Note("sizes.note.no_build", part=named.__name__, reason=reason))
-    elif names:
-        first = names[0] if isinstance(names, list) else names
-        version = known_version()
-        built.notes.append(
-            Note(
-                "sizes.note.foreign_class",
-                version=version, name=first, model_type=built.model_type,
-            )
-        )  # fmt: skip
-    else:
+            built.notes.append(Note("sizes.note.no_build", part=kind.__name__, reason=reason))
+        if built.full is not None:
+            built.n_base = _count_base(built.full, base)
+            return
+    elif name is None:
         built.notes.append(Note("sizes.note.no_architecture"))
-    if base_class is not None and type(built.full) is base_class:
-        built.base = built.full
-        return
-    built.base, reason = _attempt(base_class, built.config)
-    if base_class is None:
+    built.base, reason = _attempt(base, built.config)
+    built.n_base = count_parameters(built.base)
+    if base is None:
         reason = Note("sizes.reason.no_headless")
     if reason:
         built.notes.append(Note("sizes.note.no_base", reason=reason))
 
 
-def _base_class(config: Any) -> Any:
-    from transformers import MODEL_MAPPING
+def _count_base(full: nn.Module, base: Any) -> int | None:
+    """Learned numbers of the headless model, read off the class with a head.
 
-    try:
-        found = MODEL_MAPPING.get(type(config), None)
-    except ValueError:
-        # Listed in the mapping, not in the code.
+    A headless model that is built by itself may hold a part that the one inside a class with a
+    head lacks (BERT's pooler). How many numbers that is does not depend on depth, so two models
+    of one layer tell.
+    """
+    inside = backbone(full)
+    if inside is full:
+        return count_parameters(full) if type(full) is base else _without_heads(full)
+    n_inside = count_parameters(inside)
+    if type(inside) is not base or n_inside is None or not has_options(base):
+        return n_inside
+    shallow = _shallow(full.config)
+    alone, _ = _attempt(base, shallow)
+    headed, _ = _attempt(type(full), shallow)
+    if alone is None or headed is None:
+        alone, _ = _attempt(base, full.config)
+        return count_parameters(alone)
+    n_alone, n_headed = count_parameters(alone), count_parameters(backbone(headed))
+    assert n_alone is not None
+    assert n_headed is not None
+    return n_inside + n_alone - n_headed
+
+
+def _without_heads(full: nn.Module) -> int | None:
+    """Learned numbers of the parts that read tokens or mix them; a bare map at the end is a head.
+
+    None where no part can be told from a head.
+    """
+    import torch
+
+    parts = [child for child in full.children() if _reads_or_mixes(child)]
+    if not parts:
         return None
-    if isinstance(found, list | tuple):
-        # Which of several depends on the config; AutoModel's own rule is by class name.
-        named = {kind.__name__: kind for kind in found}
-        first = (getattr(config, "architectures", None) or [""])[0]
-        return named.get(first, found[0])
+    own = list(full.parameters(recurse=False))
+    holder = torch.nn.ModuleList(parts)
+    return sum(p.numel() for p in [*holder.parameters(), *own])
+
+
+def _reads_or_mixes(part: nn.Module) -> bool:
+    """Whether a part embeds tokens or is itself deep."""
+    import torch
+
+    deep = (torch.nn.Embedding, torch.nn.ModuleList)
+    return any(isinstance(module, deep) for module in part.modules())
+
+
+def has_options(kind: Any) -> bool:
+    """Whether a headless class can be built with or without a part."""
+    return len(inspect.signature(kind.__init__).parameters) > 2
+
+
+def _shallow(config: Any) -> Any:
+    """A copy of a configuration with one layer, as far as it can be had."""
+    found = copy.deepcopy(config)
+    for name in NAMES["n_layers"]:
+        if isinstance(attribute(found, name), int):
+            setattr(found, name, 1)
     return found
 
 
 def _attempt(kind: Any, config: Any) -> tuple[nn.Module | None, Note | None]:
-    """Build one class; a failure is a reason, never a traceback."""
+    """Build one class; a failure is a reason, never a traceback.
+
+    Classes change the configuration they are given (an encoder switches its cache off), so each
+    gets a copy.
+    """
     import torch
 
     if kind is None:
         return None, None
     try:
         with budget(), torch.device("meta"):
-            return kind._from_config(config), None
+            return kind._from_config(copy.deepcopy(config)), None
     except BudgetError as error:
         return None, error.note
     except Exception as error:
         # Models raise anything for a config they do not like, or for a package that is not here.
-        return None, _raised(error)
-
-
-def _raised(error: BaseException) -> Note:
-    """What was raised, in the words of whoever raised it."""
-    text = " ".join(str(error).split())[:160]
-    return Note("sizes.reason.raised", kind=type(error).__name__, text=text)
+        return None, reason_of(error, config.to_dict())
 
 
 @contextmanager
@@ -414,19 +414,3 @@ def budget(seconds: float = MAX_SECONDS, tensors: int = MAX_TENSORS) -> Iterator
         ):
             stack.callback(register(watch).remove)
         yield
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep transformers' advice about tokens and float types out of the output."""
-    import transformers
-
-    logger = logging.getLogger("transformers")
-    level = logger.level
-    transformers.logging.set_verbosity(logging.CRITICAL)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logger.setLevel(level)

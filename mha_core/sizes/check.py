@@ -121,6 +121,9 @@ def _check_size(key: str, path: str, value: object, notes: list[Note]) -> object
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise DataError("sizes.value.kind", name=path, value=shown(value))
     number = _whole(path, value, notes)
+    if number == -1 and MEANING[key] == "n_words":
+        notes.append(Note("sizes.note.no_vocabulary", name=path))
+        return None
     if number < 0 or (number == 0 and key not in MAY_BE_ZERO):
         raise DataError("sizes.value.positive", name=path, value=number)
     limit = LIMITS[MEANING[key]]

@@ -17,6 +17,7 @@ from mha_core.sizes.check import (
 from mha_core.sizes.closed_form import closed_form, is_config, require
 from mha_core.sizes.read import Json
 from mha_core.sizes.report import Sizes
+from mha_core.sizes.spellings import respell
 
 MAX_PARTS = 4
 
@@ -25,6 +26,7 @@ def measure_config(config: Json, *, totals: bool, notes: list[Note]) -> Sizes:
     """Measure a config; see `mha_core.sizes.measure`."""
     config, found = check(config)
     notes = [*notes, *found]
+    config = respell(config, notes)
     _require_some(config)
     notes += _remarks(config)
     if not totals:
@@ -43,18 +45,19 @@ def _require_some(config: Json) -> None:
 
 def _with_transformers(config: Json, notes: list[Note], depth: int = 0) -> Sizes:
     from mha_core.sizes import build
+    from mha_core.sizes.architectures import known_version
     from mha_core.sizes.from_model import sizes_of_built
 
     if config.get("use_mla") is False:
         require(config, config)
         note = Note("sizes.note.not_mla", model_type=config.get("model_type"))
-        return closed_form({**config, "model_type": None}, [*notes, note], build.known_version())
+        return closed_form({**config, "model_type": None}, [*notes, note], known_version())
     built = build.build(config)
     if built is not None:
         built.notes = [*notes, *built.notes]
         return sizes_of_built(built, config)
     refuse_uneven(config)
-    sizes = closed_form(config, notes, version=build.known_version())
+    sizes = closed_form(config, notes, version=known_version())
     return _with_parts(sizes, config, depth)
 
 

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mha_core.errors import Note
 from mha_core.sizes import build as builder
-from mha_core.sizes.build import Built, attribute, main_config, value_of
+from mha_core.sizes.architectures import base_class, known_version
+from mha_core.sizes.build import (
+    Built,
+    attribute,
+    count_parameters,
+    has_options,
+    main_config,
+    value_of,
+)
 from mha_core.sizes.check import MAIN_NAMES, NAMES, refuse_uneven, stated
-from mha_core.sizes.kept import cache_of
-from mha_core.sizes.modules import AttentionModule, find_attention
+from mha_core.sizes.filled_in import filled_in
+from mha_core.sizes.kept import DECODER, cache_of, layer_kinds
+from mha_core.sizes.modules import AttentionModule, Projection, find_attention
+from mha_core.sizes.plain import plain_sizes
 from mha_core.sizes.read import Json
 from mha_core.sizes.report import Layer, Parameters, Sizes
+from mha_core.sizes.unread import unread_keys
 
 if TYPE_CHECKING:
     from torch import nn
@@ -27,6 +40,10 @@ HEAD_COUNTS = (
     "num_q_heads",
     "n_local_heads",
 )
+DECODER_SIDE = {
+    "n_layers": ("decoder_layers", "num_decoder_layers"),
+    "n_heads": ("decoder_attention_heads",),
+}
 HEAD_SIZES = (
     "qk_head_dim",
     "head_dim",
@@ -47,40 +64,127 @@ def sizes_of_built(built: Built, config: Json) -> Sizes:
     Raises:
         DataError: heads that do not divide the width, or KV heads that do not divide the heads.
     """
+    model_type = str(config.get("model_type") or built.model_type)
     if not built.agrees:
-        return _stated_only(built, config)
-    main = main_config(built.config)
+        return _stated_only(built.notes, config, model_type)
+    model = built.model
+    whole = built.config if model is None else getattr(model, "config", built.config)
+    main = main_config(whole)
     _refuse_uneven(main, config)
-    model = built.base if built.base is not None else built.full
-    root = _part(model, main) if main is not built.config else model
-    name = _name_of(built.config, main)
+    name = _name_of(whole, main)
+    forbidding, notes = _judge_unread(built.raw, whole, name)
+    if forbidding:
+        return _stated_only([*built.notes, *notes], config, model_type)
+    if model is None:
+        root = builder.build_part(main)
+    else:
+        root = _part(model, main) if main is not whole else model
     top = _describe(main, root, main_name=name)
-    count = count_parameters
-    notes = [*built.notes, *top.notes, *_defaults(config, name, main)]
-    tied = attribute(built.config, "tie_word_embeddings")
-    if config.get("tie_word_embeddings") is False and tied is True:
+    notes = [*built.notes, *top.notes, *notes, *_filled_in(built.raw, whole, model)]
+    absent = _absent_parts(built.raw, whole)
+    notes += [Note("sizes.note.absent_part", name=part) for part in absent]
+    is_counted = not any(
+        note.key in ("sizes.note.unread_total", "sizes.note.no_vocabulary") for note in notes
+    )
+    tied = attribute(whole, "tie_word_embeddings")
+    if config.get("tie_word_embeddings") is False and tied is True and _has_head(built.full):
         notes.append(Note("sizes.note.tied_anyway", model_type=built.model_type))
     return replace(
         top,
-        model_type=str(config.get("model_type") or built.model_type),
+        model_type=model_type,
         parameters=replace(
             top.parameters,
-            base=count(built.base),
-            total=count(built.full),
+            base=built.n_base if is_counted else None,
+            total=count_parameters(built.full) if is_counted and not absent else None,
             source=_built_by(),
         ),
-        entries=dict(_entries(built.config, model, "")),
-        notes=tuple(notes),
+        entries=dict(_entries(whole, model, "", absent)),
+        notes=tuple(dict.fromkeys(notes)),
     )
 
 
+def _has_head(full: nn.Module | None) -> bool:
+    """Whether a class predicts words at all; an encoder has no head to tie."""
+    find = getattr(full, "get_output_embeddings", None)
+    return find is not None and find() is not None
+
+
 def _built_by() -> Note:
-    return Note("sizes.source.built", version=builder.known_version())
+    return Note("sizes.source.built", version=known_version())
 
 
-def count_parameters(model: nn.Module | None) -> int | None:
-    """Learned numbers of a model, a tied tensor counted once; None for no model."""
-    return None if model is None else sum(p.numel() for p in model.parameters())
+def _objects(raw: Json, config: Any, prefix: str = "") -> Iterator[tuple[str, Json, Any]]:
+    """Every object of a file with the configuration object made from it, by its path of keys."""
+    yield prefix, raw, config
+    for key in getattr(type(config), "sub_configs", {}):
+        part, own = attribute(config, key), raw.get(key)
+        if not hasattr(part, "to_dict"):
+            continue
+        if isinstance(own, dict):
+            yield from _objects(own, part, f"{prefix}{key}.")
+        elif own is None and _is_flat(raw, part):
+            yield prefix, raw, part
+
+
+def _is_flat(raw: Json, part: Any) -> bool:
+    """Whether a class reads this part from the top of the file (Qwen2-VL's language model)."""
+    found = [stated(raw, meaning) for meaning in ("d_model", "n_heads", "n_layers")]
+    return all(
+        pair is not None and pair[1] == value_of(part, meaning)
+        for pair, meaning in zip(found, ("d_model", "n_heads", "n_layers"), strict=True)
+    )
+
+
+def _judge_unread(raw: Json, whole: Any, main: str | None) -> tuple[bool, list[Note]]:
+    """Whether keys that a class passes over may change the main part's attention, and all of them.
+
+    A part that states no key the class knows is judged by its own class.
+    """
+    forbidding, notes = False, []
+    for prefix, own, config in _objects(raw, whole):
+        unread = list(unread_keys(own, config))
+        is_main = prefix.removesuffix(".") in ("", main)
+        of_attention = [prefix + found.path for found in unread if found.changes_attention]
+        ahead = [prefix + found.path for found in unread if found.is_ahead]
+        others = [
+            prefix + found.path
+            for found in unread
+            if not found.changes_attention and not found.is_ahead
+        ]
+        if ahead:
+            notes.append(Note("sizes.note.ahead", names=", ".join(ahead)))
+        if of_attention and is_main:
+            forbidding = True
+            names = ", ".join(of_attention)
+            notes.append(Note("sizes.note.unread_attention", names=names, model_type=_type(config)))
+        elif of_attention or others:
+            names = ", ".join(of_attention + others)
+            notes.append(Note("sizes.note.unread_total", names=names, model_type=_type(config)))
+    return forbidding, notes
+
+
+def _type(config: Any) -> str:
+    return getattr(config, "model_type", None) or type(config).__name__
+
+
+def _filled_in(raw: Json, whole: Any, model: nn.Module | None) -> list[Note]:
+    """A note for every part that its class filled sizes into."""
+    found = (filled_in(own, config, model, prefix) for prefix, own, config in _objects(raw, whole))
+    return [note for note in found if note is not None]
+
+
+def _absent_parts(raw: Json, whole: Any, prefix: str = "") -> list[str]:
+    """Parts that a class has and the file does not, which are then made up whole."""
+    found = []
+    for key in sorted(getattr(type(whole), "sub_configs", {})):
+        part, own = attribute(whole, key), raw.get(key)
+        if not hasattr(part, "to_dict"):
+            continue
+        if isinstance(own, dict):
+            found += _absent_parts(own, part, f"{prefix}{key}.")
+        elif own is None and not _is_flat(raw, part):
+            found.append(prefix + key)
+    return found
 
 
 def _refuse_uneven(main: Any, config: Json) -> None:
@@ -103,22 +207,6 @@ def _raw_of(config: Json) -> Json:
         if isinstance(part, dict):
             return _raw_of(part)
     return config
-
-
-def _defaults(config: Json, name: str | None, main: Any) -> list[Note]:
-    """A part of a composite may leave out what its class has by default; say which sizes."""
-    own: object = config
-    for key in (name or "").split("."):
-        own = own.get(key) if isinstance(own, dict) and key else own
-    if not isinstance(own, dict):
-        own = config
-    wanted = ("d_model", "n_heads", "n_layers", "n_words")
-    missing = [meaning for meaning in wanted if stated(own, meaning) is None]
-    missing = [meaning for meaning in missing if value_of(main, meaning) is not None]
-    if name is None or not missing:
-        return []
-    names = ", ".join(missing)
-    return [Note("sizes.note.defaults", model_type=main.model_type, names=names)]
 
 
 def _name_of(config: Any, main: Any) -> str | None:
@@ -147,34 +235,31 @@ def _part(model: nn.Module | None, config: Any) -> nn.Module | None:
     return None
 
 
-def _stated_only(built: Built, config: Json) -> Sizes:
-    """What the file states, when the built model would be another one."""
-    own = _raw_of(config)
-    found = {name: stated(own, name) for name in ("d_model", "n_heads", "n_layers")}
-    plain = {name: value[1] if value else None for name, value in found.items()}
-    n_kv_heads, d_head = (stated(own, name) for name in ("n_kv_heads", "d_head"))
-    first = Layer(
-        n_heads=plain["n_heads"],  # type: ignore[arg-type]
-        n_kv_heads=n_kv_heads[1] if n_kv_heads else None,  # type: ignore[arg-type]
-        d_head=d_head[1] if d_head else None,  # type: ignore[arg-type]
-    )
-    model_type = config.get("model_type") or built.model_type
-    return Sizes(model_type=model_type, first=first, notes=tuple(built.notes), **plain)  # type: ignore[arg-type]
+def _stated_only(notes: list[Note], config: Json, model_type: str) -> Sizes:
+    """What the file states and what follows, when the built model would be another one."""
+    found = plain_sizes(_raw_of(config))
+    return replace(found, model_type=model_type, notes=(*notes, *found.notes))
 
 
-def _entries(config: Any, model: nn.Module | None, prefix: str) -> Any:
+def _entries(
+    config: Any, model: nn.Module | None, prefix: str, absent: list[str]
+) -> Iterator[tuple[str, Sizes]]:
     """Every nested configuration with its own description, by its path of keys."""
     for key in sorted(getattr(type(config), "sub_configs", {})):
         part = attribute(config, key)
         if not hasattr(part, "to_dict"):
             continue
-        alone = builder.build_part(part)
-        inside = _part(model, part)
-        root = alone if alone is not None else inside
+        root = _part(model, part)
+        base = base_class(part)
+        if root is None or type(root) is not base or has_options(base):
+            alone = builder.build_part(part)
+            root = alone if alone is not None else root
         described = _describe(part, root, main_name=None)
         notes = list(described.notes)
         if root is None:
             notes.append(Note("sizes.note.no_base", reason=Note("sizes.reason.part_unbuilt")))
+        if prefix + key in absent:
+            notes.append(Note("sizes.note.absent_part", name=prefix + key))
         parameters = replace(
             described.parameters,
             base=count_parameters(root),
@@ -186,7 +271,7 @@ def _entries(config: Any, model: nn.Module | None, prefix: str) -> Any:
             prefix + key,
             replace(described, model_type=model_type, parameters=parameters, notes=tuple(notes)),
         )
-        yield from _entries(part, root, f"{prefix}{key}.")
+        yield from _entries(part, root, f"{prefix}{key}.", absent)
 
 
 def _describe(config: Any, root: nn.Module | None, main_name: str | None) -> Sizes:
@@ -197,7 +282,8 @@ def _describe(config: Any, root: nn.Module | None, main_name: str | None) -> Siz
         notes.append(Note("sizes.note.main", name=name))
     modules = [] if root is None else find_attention(root)
     own = [module for module in modules if not module.cross]
-    n_heads = value_of(config, "n_heads")
+    side = DECODER_SIDE if _is_decoder_alone(own) else {}
+    n_heads = _on_side(config, "n_heads", side)
     layers = [read_layer(module, config, notes) for module in own]
     model_type = attribute(config, "model_type") or None
     if not own and root is not None:
@@ -205,7 +291,7 @@ def _describe(config: Any, root: nn.Module | None, main_name: str | None) -> Siz
     first = layers[0] if layers else _from_config(config)
     stages = _stages(own, layers)
     d_model = _width(config, own, bool(stages), notes)
-    n_layers = value_of(config, "n_layers")
+    n_layers = _depth(root, own, _on_side(config, "n_layers", side), notes)
     if any(note.key == "sizes.note.no_attention" for note in notes):
         # A mixer without softmax may call its groups heads; they are not these.
         n_heads, first = None, Layer()
@@ -243,6 +329,35 @@ def _describe(config: Any, root: nn.Module | None, main_name: str | None) -> Siz
         causal=cache.causal if cache else None,
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _is_decoder_alone(own: list[AttentionModule]) -> bool:
+    """Whether a class holds the decoder of an encoder-decoder and no encoder."""
+    return bool(own) and all(DECODER.search(module.path) for module in own)
+
+
+def _on_side(config: Any, meaning: str, side: Mapping[str, tuple[str, ...]]) -> Any:
+    """A size of the configuration; the decoder's own where the decoder is alone."""
+    for name in side.get(meaning, ()):
+        value = attribute(config, name)
+        if isinstance(value, int) and value > 0:
+            return value
+    return value_of(config, meaning)
+
+
+def _depth(root: nn.Module | None, own: list[AttentionModule], told: Any, notes: list[Note]) -> Any:
+    """Layers as stated, or as built where a pattern in the file makes more or fewer of them."""
+    match = re.match(r"(.*?)\.\d+(\.|$)", own[0].path) if own else None
+    if root is None or match is None or not isinstance(told, int):
+        return told
+    has_pattern = layer_kinds(getattr(root, "config", None)) is not None
+    if not has_pattern:
+        return told
+    built = len(list(root.get_submodule(match[1]).children()))
+    if built == told:
+        return told
+    notes.append(Note("sizes.note.shapes_win", name="n_layers", stated=told, built=built))
+    return built
 
 
 def _why_none(root: nn.Module, model_type: str | None) -> Note:
@@ -302,6 +417,8 @@ def read_layer(module: AttentionModule, config: Any, notes: list[Note]) -> Layer
         return _read_fused(module, config, notes)
     query, key, value, output = module.query, module.key, module.value, module.output
     assert query is not None
+    if module.kind == "query":
+        return _read_query(module, config, query)
     assert key is not None
     n_heads = _head_count(module, config, query.rows)
     d_value = _each(output.columns, n_heads) if output and len(output.chain) == 1 else None
@@ -328,6 +445,24 @@ def read_layer(module: AttentionModule, config: Any, notes: list[Note]) -> Layer
         d_value=d_value or d_head,
         shapes=shapes | {"w_o": output.chain if output else None},
         bias=bias | {"o": output.bias if output else None},
+        n_parameters=module.n_parameters,
+    )
+
+
+def _read_query(module: AttentionModule, config: Any, query: Projection) -> Layer:
+    """A layer that reads another's keys and values: w_q and w_o are its own."""
+    n_heads, output = _head_count(module, config, query.rows), module.output
+    d_head = _head_size(module, config, query.rows, n_heads)
+    shapes = {
+        "w_q": query.chain, "w_k": None, "w_v": None, "w_o": output.chain if output else None
+    }  # fmt: skip
+    return Layer(
+        n_heads=n_heads,
+        n_kv_heads=_each(n_heads, module.attributes.get("num_key_value_groups")),
+        d_head=d_head,
+        d_value=d_head,
+        shapes=shapes,
+        bias={"q": query.bias, "k": None, "v": None, "o": output.bias if output else None},
         n_parameters=module.n_parameters,
     )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mha_core.errors import Note
 from mha_core.sizes.build import attribute, value_of
 from mha_core.sizes.cache import CacheLayers
-from mha_core.sizes.modules import AttentionModule, unread_attention
+from mha_core.sizes.modules import AttentionModule, mixers_without_softmax, unread_attention
 from mha_core.sizes.report import Layer
 
 if TYPE_CHECKING:
@@ -18,17 +18,13 @@ if TYPE_CHECKING:
 
 DECODER = re.compile(r"(^|\.)decoder(\.|$)")
 FULL = {
-    "full_attention",
-    "attention",
-    "global",
-    "full",
-    "hybrid",
-    "moe",
-    "dense",
-    "*",
-    "indexed_attention",
-}
-WINDOWED = {"sliding_attention", "sliding_window_attention", "local", "sliding", "local_attention"}
+    "full_attention", "attention", "global", "full", "hybrid", "moe", "dense", "*",
+    "indexed_attention", "causal",
+}  # fmt: skip
+WINDOWED = {
+    "sliding_attention", "sliding_window_attention", "local", "sliding", "local_attention",
+    "hybrid_sliding",
+}  # fmt: skip
 CHUNKED = {"chunked_attention"}
 
 
@@ -38,7 +34,7 @@ class Kept:
 
     Args:
         groups: alike cached layers; None where nothing is cached or it cannot be known.
-        windows: one per attention layer, tokens; None is unbounded.
+        windows: one per attention layer that is not cross-attention, tokens; None is unbounded.
         causal: whether the first layer is causal; None if not known.
     """
 
@@ -65,7 +61,7 @@ def cache_of(
     """
     own = [module for module in modules if not module.cross]
     pairs = list(zip(own, layers, strict=True))
-    two_sided = bool(attribute(config, "is_encoder_decoder"))
+    two_sided = has_two_sides(config, own)
     has_cache = _has_cache(config, root)
     causal = _is_causal(own[0], has_cache and not two_sided) if own else None
     nothing = Kept(None, [], causal)
@@ -90,7 +86,13 @@ def cache_of(
         reason = Note("sizes.reason.unread", path=missed)
         notes.append(Note("sizes.note.no_cache", reason=reason))
         return nothing
-    return _cache_of_decoder(config, modules, cached, two_sided, causal, notes)
+    return _cache_of_decoder(config, root, modules, cached, two_sided, causal, notes)
+
+
+def has_two_sides(config: Any, own: list[AttentionModule]) -> bool:
+    """Whether a model has an encoder and a decoder; a class may have only one of the two."""
+    in_decoder = [bool(DECODER.search(module.path)) for module in own]
+    return bool(attribute(config, "is_encoder_decoder")) and len(set(in_decoder)) == 2
 
 
 def _fewer(config: Any, cached: list[tuple[AttentionModule, Layer]], two_sided: bool) -> bool:
@@ -101,42 +103,43 @@ def _fewer(config: Any, cached: list[tuple[AttentionModule, Layer]], two_sided: 
 
 def _cache_of_decoder(
     config: Any,
+    root: nn.Module,
     modules: list[AttentionModule],
     cached: list[tuple[AttentionModule, Layer]],
     two_sided: bool,
     causal: bool | None,
     notes: list[Note],
 ) -> Kept:
-    windows = [_window(config, module.layer, notes) for module, _ in cached]
-    if any(window == "unknown" for window in windows):
+    windows = {module.path: _window(config, module.layer, notes) for module, _ in cached}
+    if "unknown" in windows.values():
         reason = Note("sizes.reason.unknown_kinds", names=_unknown_kinds(config))
         notes.append(Note("sizes.note.no_cache", reason=reason))
         return Kept(None, [], causal)
-    elements = [_elements(module, layer) for module, layer in cached]
+    # A layer without keys of its own reads those that an earlier layer keeps.
+    keeping = [(module, layer) for module, layer in cached if module.kind != "query"]
+    if len(keeping) < len(cached):
+        notes.append(Note("sizes.note.shared_cache", count=len(cached) - len(keeping)))
+    elements = [_elements(module, layer) for module, layer in keeping]
     if None in elements:
         notes.append(Note("sizes.note.no_cache", reason=Note("sizes.reason.heads")))
         return Kept(None, [], causal)
-    shared = _shared_layers(config)
-    keeps = [module.layer not in shared for module, _ in cached]
-    if shared:
-        notes.append(Note("sizes.note.shared_cache", count=keeps.count(False)))
-    plain = [window if isinstance(window, int) else None for window in windows]
+    plain = {path: window if isinstance(window, int) else None for path, window in windows.items()}
     groups = _group(
         [
-            (module, element, window)
-            for (module, _), element, window, keep in zip(
-                cached, elements, plain, keeps, strict=True
-            )
-            if keep
+            (module, element, plain[module.path])
+            for (module, _), element in zip(keeping, elements, strict=True)
         ],
         config,
     )
-    _note_cache(config, groups, modules, cached, two_sided, notes)
-    return Kept(groups, plain if not two_sided else [], causal)
+    _note_cache(config, root, groups, modules, cached, two_sided, notes)
+    own = [module for module in modules if not module.cross]
+    told = [] if two_sided else [plain.get(module.path) for module in own]
+    return Kept(groups, told, causal)
 
 
 def _note_cache(
     config: Any,
+    root: nn.Module,
     groups: tuple[CacheLayers, ...],
     modules: list[AttentionModule],
     cached: list[tuple[AttentionModule, Layer]],
@@ -149,19 +152,36 @@ def _note_cache(
             notes.append(
                 Note("sizes.note.window", count=group.count, n_layers=total, window=group.window)
             )
-    n_layers = value_of(config, "n_layers")
     if two_sided:
         first = cached[0][1]
         rows = (first.n_kv_heads or 0) * ((first.d_head or 0) + (first.d_value or 0))
         n_cross = sum(module.cross for module in modules)
         notes.append(Note("sizes.note.two_sides", elements=rows * n_cross))
     elif _fewer(config, cached, two_sided):
-        others = n_layers - len(cached)
-        crossing = sum(module.cross for module in modules)
-        key = "sizes.note.cross_layers" if crossing else "sizes.note.constant_state"
-        notes.append(Note(key, count=others, n_layers=n_layers))
+        _note_others(config, root, modules, cached, notes)
     if attribute(config, "index_head_dim") is not None:
         notes.append(Note("sizes.note.indexer", elements=config.index_head_dim))
+
+
+def _note_others(
+    config: Any,
+    root: nn.Module,
+    modules: list[AttentionModule],
+    cached: list[tuple[AttentionModule, Layer]],
+    notes: list[Note],
+) -> None:
+    """What the layers without self-attention are: crossing, mixing by a state, or not mixing."""
+    n_layers = value_of(config, "n_layers")
+    attending = {module.layer for module, _ in cached}
+    others = {number for number in range(n_layers) if number not in attending}
+    crossing = others & {module.layer for module in modules if module.cross}
+    states = (others - crossing) & mixers_without_softmax(root)
+    kinds = [
+        ("sizes.note.cross_layers", crossing),
+        ("sizes.note.constant_state", states),
+        ("sizes.note.mlp_layers", others - crossing - states),
+    ]
+    notes += [Note(key, count=len(numbers), n_layers=n_layers) for key, numbers in kinds if numbers]
 
 
 def _has_cache(config: Any, root: nn.Module) -> bool:
@@ -187,7 +207,7 @@ def _elements(module: AttentionModule, layer: Layer) -> int | None:
 
 def _window(config: Any, layer: int | None, notes: list[Note]) -> int | str | None:
     """Tokens layer number `layer` keeps at most: a number, None for all, or "unknown"."""
-    kinds = _layer_kinds(config)
+    kinds = layer_kinds(config)
     window = _stated_window(config, notes)
     if kinds and layer is not None and layer < len(kinds):
         kind = kinds[layer]
@@ -201,7 +221,8 @@ def _window(config: Any, layer: int | None, notes: list[Note]) -> int | str | No
     return window
 
 
-def _layer_kinds(config: Any) -> list[str] | None:
+def layer_kinds(config: Any) -> list[str] | None:
+    """What each layer is, where a configuration lists it."""
     for name in ("layer_types", "layers_block_type", "attention_layers"):
         kinds = attribute(config, name)
         if isinstance(kinds, list | tuple) and all(isinstance(kind, str) for kind in kinds):
@@ -211,7 +232,7 @@ def _layer_kinds(config: Any) -> list[str] | None:
 
 def _unknown_kinds(config: Any) -> str:
     known = FULL | WINDOWED | CHUNKED
-    return ", ".join(sorted(set(_layer_kinds(config) or []) - known))
+    return ", ".join(sorted(set(layer_kinds(config) or []) - known))
 
 
 def _stated_window(config: Any, notes: list[Note]) -> int | None:
@@ -231,19 +252,10 @@ def _stated_window(config: Any, notes: list[Note]) -> int | None:
     return None
 
 
-def _shared_layers(config: Any) -> set[int]:
-    """Numbers of the last layers that read an earlier layer's keys and values (Gemma 3n)."""
-    count = attribute(config, "num_kv_shared_layers")
-    n_layers = value_of(config, "n_layers")
-    if not isinstance(count, int) or not isinstance(n_layers, int) or count <= 0:
-        return set()
-    return set(range(n_layers - count, n_layers))
-
-
 def _group(
     kept: list[tuple[AttentionModule, int | None, int | None]], config: Any
 ) -> tuple[CacheLayers, ...]:
-    kinds = _layer_kinds(config) or []
+    kinds = layer_kinds(config) or []
     counts: dict[tuple[int, int | None, str], int] = {}
     for module, elements, window in kept:
         if module.kind == "latent":

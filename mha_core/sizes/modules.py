@@ -76,7 +76,7 @@ class AttentionModule:
     """The projections of one attention layer, as its module holds them."""
 
     path: str
-    kind: str  # "separate", "fused", "latent" or "shared"
+    kind: str  # "separate", "fused", "latent", "shared", or "query": another layer's keys are read
     query: Projection | None = None
     key: Projection | None = None
     value: Projection | None = None
@@ -108,7 +108,7 @@ def find_attention(model: nn.Module) -> list[AttentionModule]:
     parents = dict(model.named_modules())
     found = []
     for path, module in parents.items():
-        if NOT_SOFTMAX.search(type(module).__name__.lower()) or _is_recurrent(module):
+        if _is_without_softmax(module):
             continue
         parent = parents.get(path.rpartition(".")[0]) if path else None
         attention = _read(path, module, parent)
@@ -122,13 +122,29 @@ def unread_attention(model: nn.Module, found: list[AttentionModule]) -> str | No
     read = [module.path for module in found]
     for path, module in model.named_modules():
         name = type(module).__name__.lower()
-        if "attention" not in name or NOT_SOFTMAX.search(name) or _is_recurrent(module):
+        if "attention" not in name or _is_without_softmax(module):
             continue
         around = any(f"{other}.".startswith(f"{path}.") or not path for other in read)
         inside = any(f"{path}.".startswith(f"{other}.") for other in read)
         if not around and not inside and any(True for _ in module.parameters()):
             return str(path)
     return None
+
+
+def mixers_without_softmax(model: nn.Module) -> set[int]:
+    """Numbers of the layers that mix tokens by a state or a convolution."""
+    found = set()
+    for path, module in model.named_modules():
+        if _is_without_softmax(module):
+            number = _layer_number(path)
+            found |= set() if number is None else {number}
+    return found
+
+
+def _is_without_softmax(module: nn.Module) -> bool:
+    """Whether a layer mixes by a state; a latent of keys and values is softmax by any name."""
+    named = NOT_SOFTMAX.search(type(module).__name__.lower())
+    return _is_recurrent(module) or (bool(named) and KEY_VALUE_CHAIN[1] not in module._modules)
 
 
 def _is_recurrent(module: nn.Module) -> bool:
@@ -165,6 +181,8 @@ def _projections(path: str, module: nn.Module) -> tuple[str, dict[str, Projectio
     shared = _projection(module, KEY_VALUE_SHARED)
     if query and shared and len(query.chain) == 2:
         return "shared", {"query": query, "key": shared, "value": shared}
+    if query and _reuses_keys(module):
+        return "query", {"query": query}
     if not ATTENTION.search(path.rpartition(".")[2] + type(module).__name__):
         # An MLP or a convolution may call its first matrix in_proj as well.
         return None
@@ -173,6 +191,12 @@ def _projections(path: str, module: nn.Module) -> tuple[str, dict[str, Projectio
         if fused:
             return "fused", {"fused": fused}
     return None
+
+
+def _reuses_keys(module: nn.Module) -> bool:
+    """Whether a layer has queries and an output and reads keys that an earlier layer made."""
+    holds = any(name.startswith(("k_", "kv_", "v_")) for name in module._modules)
+    return not holds and bool(vars(module).get("is_kv_shared_layer")) and bool(_output(module))
 
 
 def _is_absent(module: nn.Module, name: str) -> bool:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import codecs
 import json
 import math
+import re
 from pathlib import Path
+from typing import Any
 
 from mha_core.errors import DataError, Note
 
-# A config.json is a few kB; the largest real one we know, with a block per layer, is 37 kB.
-MAX_BYTES = 2**21
+# A config.json is a few kB; the largest real one we know is 3.1 MB, nearly all of it the names of
+# modules that a quantised export left as they were.
+MAX_BYTES = 2**25
 MAX_DIGITS = 30
 MARKS = [
     (codecs.BOM_UTF8, "utf-8-sig", "UTF-8"),
@@ -19,6 +22,11 @@ MARKS = [
     (codecs.BOM_UTF16_LE, "utf-16", "UTF-16"),
     (codecs.BOM_UTF16_BE, "utf-16", "UTF-16"),
 ]
+# An escaped half of a character without its other half, or one as it is.
+HALF = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    r"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}|[\ud800-\udfff]"
+)
 KINDS = {list: "list", str: "string", bool: "boolean", int: "number", float: "number"}
 
 Json = dict[str, object]
@@ -100,7 +108,21 @@ def read_text(text: str, notes: list[Note] | None = None) -> tuple[Json, list[No
         raise DataError("sizes.json.object", kind=Note(f"sizes.json.kind.{kind}"))
     if not value:
         raise DataError("sizes.keys.none")
+    if HALF.search(text):
+        value = _whole_characters(value)
+        notes.append(Note("sizes.note.surrogate"))
     return value, notes
+
+
+def _whole_characters(value: Any) -> Any:
+    """A value whose halves of characters are replaced, as they can be neither shown nor stored."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_whole_characters(item) for item in value]
+    if isinstance(value, dict):
+        return {_whole_characters(key): _whole_characters(item) for key, item in value.items()}
+    return value
 
 
 def _refuse_other_files(text: str) -> None:

@@ -18,8 +18,8 @@ CONFIGS = ROOT / "tests" / "data" / "configs"
 ZH, EN = Words("zh"), Words("en")
 # A word by itself: no part of a path (model.layers), of a key (model_type) or of code (f(x)).
 WORD = re.compile(r"(?<![\w.])[a-z]{2,}(?!\w|\.\w|[(=])")
-# Words of the messages that are also names of settings, and of keys of a report.
-NAMES = {"norm", "mask", "true", "shapes", "parameters"}
+# Words of the messages that are also names: of settings, of keys of a report, of makers.
+NAMES = {"norm", "mask", "true", "shapes", "parameters", "mistral", "falcon"}
 
 
 def words_of(text: str) -> set[str]:
@@ -142,12 +142,38 @@ CHANGES = [
     ({"model_type": "abc", "architectures": ["Abc"]}, True, "sizes.note.unknown"),
     ({"rope_scaling": {"factor": 2.0}}, False, "sizes.word.by_layer_type"),
     ({"num_key_value_heads": None}, True, "sizes.word.as_queries"),
-    ({"num_key_value_heads": None, "model_type": "llama"}, True, "sizes.word.built"),
-    ({"model_type": "gemma2", "head_dim": 6}, True, "sizes.list"),
+    (
+        {"num_key_value_heads": None, "model_type": "llama", "architectures": ["LlamaModel"],
+         "sliding_window": None},
+        True, "sizes.word.built",
+    ),
+    (
+        {"model_type": "gemma2", "head_dim": 6, "architectures": ["Gemma2Model"]},
+        True, "sizes.list",
+    ),
     ({"use_sliding_window": False}, True, "sizes.reason.window_off"),
     ({"sliding_window": 0}, True, "sizes.reason.window_empty"),
-    ({"rope_theta": "warm"}, True, "sizes.reason.raised"),
-]
+    ({"rope_theta": "warm"}, True, "sizes.reason.refused"),
+    ({"intermediate_size": [3]}, True, "sizes.reason.key"),
+    ({"architectures": ["Two"], "num_key_value_heads": None}, True, "sizes.note.foreign_class"),
+    ({"architectures": None, "auto_map": {"AutoConfig": "a.Own"}}, True, "sizes.note.foreign_code"),
+    ({"auto_map": {"AutoConfig": "a.Own"}}, True, "sizes.note.code_beside"),
+    ({"model_type": "llama", "sliding_window": None}, True, "sizes.note.class_wins"),
+    ({"architectures": ["FlaxMistralModel"]}, True, "sizes.note.read_as_class"),
+    ({"attention_head_type": "multiquery"}, True, "sizes.note.unread_attention"),
+    ({"num_experts": 4}, True, "sizes.note.unread_total"),
+    ({"num_nextn_predict_layers": 1}, True, "sizes.note.ahead"),
+    ({"num_experts": 4}, False, "sizes.note.stands_back"),
+    ({"hidden_act": "wavy"}, True, "sizes.note.activation"),
+    ({"vocab_size": -1}, True, "sizes.note.no_vocabulary"),
+    ({"model_type": "abc", "architectures": ["Abc"]}, True, "sizes.reason.windows"),
+    (
+        {"model_type": "abc", "architectures": ["AbcEncoder"], "sliding_window": None},
+        True, "sizes.reason.maybe_encoder",
+    ),
+    ({"model_type": "abc", "architectures": ["Abc"], "kv_lora_rank": 3}, True,
+     "sizes.note.not_plain"),
+]  # fmt: skip
 
 
 def every_note(sizes: Sizes) -> Iterator[Note]:
@@ -172,13 +198,21 @@ def test_notes_on_a_config_are_in_chinese(change: dict[str, Any], totals: bool, 
         ("gemma3-4b-it-sophgo", "sizes.reason.part_headless"),
         ("mpt-7b", "sizes.reason.part_unbuilt"),
         ("deepseek-v4-flash", "sizes.reason.compressed"),
-        ("qwen2.5-omni", "sizes.reason.no_headless"),
         ("flan-t5-ipex", "sizes.note.two_sides"),
     ],
 )
 def test_notes_on_real_configs_are_in_chinese(name: str, key: str) -> None:
     sizes = measure_file(CONFIGS / f"{name}.json")
     assert key in {note.key for note in every_note(sizes)}
+    for note in notes_of(sizes):
+        assert_chinese(note)
+
+
+def test_a_composite_without_a_headless_class_is_told_in_chinese() -> None:
+    text = {key: PLAIN[key] for key in PLAIN if key not in ("model_type", "architectures")}
+    sizes = measure({"model_type": "qwen2_5_omni", "thinker_config": {"text_config": text}})
+    keys = {note.key for note in every_note(sizes)}
+    assert {"sizes.reason.no_headless", "sizes.note.absent_part"} <= keys
     for note in notes_of(sizes):
         assert_chinese(note)
 
