@@ -115,6 +115,10 @@ SIZES_MESSAGES: dict[str, str] = {
     "sizes.note.activation": (
         "{name} = {value} is not an activation of transformers; no shape depends on it."
     ),
+    "sizes.note.gated": (
+        "{name} = {value} gates the MLP by one more matrix, which this class does not have: base "
+        "and total are null."
+    ),
     "sizes.note.absent_part": (
         "{name} is not in the file: the part under that name is made up by transformers, so total "
         "is null; base, where it is given, counts what is made up."

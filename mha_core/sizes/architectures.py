@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -205,22 +206,40 @@ def base_class(config: Any) -> Any:
 
 
 @lru_cache(maxsize=64)
-def source_of(kind: type) -> str:
-    """The code that reads a configuration class: its own file and its modelling file."""
+def source_of(kind: type) -> tuple[str, str]:
+    """The code that makes a configuration, and the code that reads it; "" for what is not here."""
     texts = []
     for name in (kind.__module__, kind.__module__.replace(".configuration_", ".modeling_")):
         try:
             texts.append(inspect.getsource(importlib.import_module(name)))
         except Exception:
             # A class without a modelling file of that name, or one that needs a missing package.
-            continue
-    return "\n".join(dict.fromkeys(texts))
+            texts.append("")
+    return texts[0], texts[1]
+
+
+def knows_word(kind: type, word: str) -> bool:
+    """Whether a class's code holds a word as a string of its own."""
+    return any(f'"{word}"' in text or f"'{word}'" in text for text in source_of(kind))
+
+
+def reads_key(kind: Any, key: str) -> bool:
+    """Whether a class's code reads a key of the file: as a field, or from the configuration."""
+    if key in getattr(kind, "__dataclass_fields__", ()) or key in kind.attribute_map:
+        return True
+    name = re.escape(key)
+    making, reading = source_of(kind)
+    quoted = rf"[\"']{name}[\"']"
+    return bool(
+        re.search(rf"self\.{name}\b|{quoted}", making)
+        or re.search(rf"config\.{name}\b|{quoted}", reading)
+    )
 
 
 def activations_known(config: Json, kind: type, notes: list[Note]) -> Json:
     """A config whose unknown activations are left out: the function between two matrices.
 
-    A gated one ("swiglu") asks for a third matrix, so it stays for `unread` to judge.
+    A gated one ("swiglu") asks for a third matrix, so what counts the MLP cannot be told.
     """
     from transformers.activations import ACT2CLS
 
@@ -228,12 +247,11 @@ def activations_known(config: Json, kind: type, notes: list[Note]) -> Json:
     for key, value in config.items():
         if isinstance(value, dict):
             found[key] = activations_known(value, kind, notes)
-        elif (
-            key in ACTIVATIONS
-            and isinstance(value, str)
-            and not (value in ACT2CLS or "glu" in value or f'"{value}"' in source_of(kind))
-        ):
-            notes.append(Note("sizes.note.activation", name=key, value=value))
-        else:
+            continue
+        is_word = key in ACTIVATIONS and isinstance(value, str)
+        if not is_word or value in ACT2CLS or knows_word(kind, str(value)):
             found[key] = value
+            continue
+        said = "sizes.note.gated" if "glu" in str(value).lower() else "sizes.note.activation"
+        notes.append(Note(said, name=key, value=value))
     return found

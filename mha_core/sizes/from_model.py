@@ -44,6 +44,8 @@ DECODER_SIDE = {
     "n_layers": ("decoder_layers", "num_decoder_layers"),
     "n_heads": ("decoder_attention_heads",),
 }
+# Notes that leave the totals null.
+UNCOUNTED = {"sizes.note.unread_total", "sizes.note.no_vocabulary", "sizes.note.gated"}
 HEAD_SIZES = (
     "qk_head_dim",
     "head_dim",
@@ -83,9 +85,7 @@ def sizes_of_built(built: Built, config: Json) -> Sizes:
     notes = [*built.notes, *top.notes, *notes, *_filled_in(built.raw, whole, model)]
     absent = _absent_parts(built.raw, whole)
     notes += [Note("sizes.note.absent_part", name=part) for part in absent]
-    is_counted = not any(
-        note.key in ("sizes.note.unread_total", "sizes.note.no_vocabulary") for note in notes
-    )
+    is_counted = not any(note.key in UNCOUNTED for note in notes)
     tied = attribute(whole, "tie_word_embeddings")
     if config.get("tie_word_embeddings") is False and tied is True and _has_head(built.full):
         notes.append(Note("sizes.note.tied_anyway", model_type=built.model_type))

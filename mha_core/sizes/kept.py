@@ -186,10 +186,18 @@ def _note_others(
 
 def _has_cache(config: Any, root: nn.Module) -> bool:
     """Whether the model's forward takes a cache and its configuration lets it."""
-    names = inspect.signature(root.forward).parameters.keys()
-    if not {"past_key_values", "cache", "layer_past"} & names:
-        return False
-    return attribute(config, "use_cache") is not None
+    return _takes_cache(root) and attribute(config, "use_cache") is not None
+
+
+def _takes_cache(root: nn.Module) -> bool:
+    """Whether a forward names a cache; one that passes everything on is asked further in."""
+    parameters = inspect.signature(root.forward).parameters
+    if {"past_key_values", "cache", "layer_past"} & parameters.keys():
+        return True
+    passes_on = all(
+        one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) for one in parameters.values()
+    )
+    return passes_on and any(_takes_cache(child) for child in root.children())
 
 
 def _is_causal(module: AttentionModule, unless_known: bool) -> bool:

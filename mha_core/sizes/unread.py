@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mha_core.sizes.architectures import source_of
+from mha_core.sizes.architectures import knows_word, reads_key
 from mha_core.sizes.check import MEANING, NAMES, stated
 from mha_core.sizes.read import Json
 
@@ -124,16 +124,11 @@ def _is_read(key: str, value: object, config: Any) -> bool:
     """Whether the class's own code names the key, and knows the value where that decides."""
     if config is None:
         return False
-    kind: Any = type(config)
-    source = source_of(kind)
     if key in BY_VALUE and isinstance(value, str):
-        return f'"{value}"' in source or f"'{value}'" in source
-    if key in getattr(kind, "__dataclass_fields__", ()) or key in kind.attribute_map:
-        return True
+        return knows_word(type(config), value)
     if type(value) is int and _has_same(key, value, config):
         return True
-    name = re.escape(key)
-    return bool(re.search(rf"(config|self)\.{name}\b|[\"']{name}[\"']", source))
+    return reads_key(type(config), key)
 
 
 def _has_same(key: str, value: int, config: Any) -> bool:
