@@ -51,6 +51,10 @@ MESSAGES: dict[str, str] = {
         "d_mlp = {d_mlp} names no model: expected one number per layer, 0 or more, at least one. "
         "Use 0 for a layer without an MLP."
     ),
+    "notebook.labels": (
+        "{given} labels were given for {n_tokens} tokens. Give one label a token, or leave labels "
+        "out."
+    ),
     "model.head": (
         "Layer {layer}, head {head} does not exist: the model has {n_layers} layers of {n_heads} "
         "heads, counted from 0. Choose one of those."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from mha_core.palette import INK
 
@@ -36,7 +37,9 @@ def head_colour(head: int) -> str:
 
 
 def is_dark() -> bool:
-    """Whether the reader's theme is dark."""
+    """Whether the reader's theme is dark; a notebook has no theme of ours, and is light."""
+    if get_script_run_ctx(suppress_warning=True) is None:
+        return False
     return st.context.theme.type == "dark"
 
 

@@ -263,7 +263,7 @@ def tensor_tiles(
         title_colours=colours,
         across=across,
     )
-    finite = stacked[np.isfinite(stacked)]
+    finite = stacked[np.isfinite(stacked)] if np.isfinite(stacked).any() else np.zeros(1)
     alt = words(
         "alt.tiles",
         titles=words("list.and").join(titles),
@@ -286,8 +286,10 @@ def chain(trace: AttentionTrace, head: int, labels: Sequence[str], words: Words)
     """One head from QᵀK to the pattern: raw, scaled, masked, on one signed scale."""
     kv_head = head // trace.config.group
     raw = trace.q_rot[head] @ trace.k_rot[kv_head].T
-    scores = raw * trace.config.scale
-    seen = np.where(trace.keep, scores, np.nan)
+    scores, cap = raw * trace.config.scale, trace.config.softcap
+    scores = scores if cap is None else cap * np.tanh(scores / cap)
+    keep = trace.keep if trace.keep.ndim == 2 else trace.keep[head]
+    seen = np.where(keep, scores, np.nan)
     return tensor_tiles(
         "chain",
         [raw, scores, seen],
