@@ -77,8 +77,15 @@ MESSAGES: dict[str, str] = {
     ),
     "heads.shapes": (
         "q {q}, k {k} and v {v} do not fit together: expected q [..., head, query, d_head], k"
-        " [..., kv_head, key, d_head], v [..., kv_head, key, d_value]. Check the order of the"
-        " axes."
+        " [..., kv_head, key, d_head], v [..., kv_head, key, d_value], none of them empty. Check"
+        " the order of the axes."
+    ),
+    "heads.dtype": (
+        "q is {q}, k {k} and v {v}: all three must have one float type. Convert what differs."
+    ),
+    "heads.sinks": (
+        "The sinks have shape {shape}, but there are {n_heads} query heads: expected one number "
+        "per head. Give [head]."
     ),
     "size.positive": (
         "{name} = {size} is not a size: expected a whole number of at least 1. Choose another"
@@ -156,12 +163,47 @@ MESSAGES: dict[str, str] = {
         "{d_model} features. Check d_model and the order of the axes."
     ),
     "input.dtype": (
-        "The tokens are {given} and the weights {expected}: both must have one float type. "
-        "Convert one of them."
+        "The tokens are {given} and the weights {expected}: x, x_kv and the weights must have one "
+        "float type. Convert what differs."
+    ),
+    "input.tensor": (
+        "{name} is of the type {kind}, but attention computes with tensors. Call "
+        "torch.as_tensor({name}) first."
+    ),
+    "input.empty": (
+        "{name} has shape {shape}, no token at all: expected [..., token, feature] with at least "
+        "one. Give a sentence."
+    ),
+    "input.batch": (
+        "x has shape {x} and x_kv {x_kv}: both must be [..., token, feature] with the same batch "
+        "axes in front. Repeat the one that lacks them."
+    ),
+    "input.device": (
+        "{name} is on {given}, but what it meets is on {expected}: everything must be in one "
+        "place. Move it there."
+    ),
+    "cache.shape": (
+        "The cache's {name} has shape {shape} in {dtype}, but {new} in {expected} is to follow: "
+        "only the number of tokens may differ. Give the cache of the same layer and batch."
+    ),
+    "norm.bias": (
+        "RMSNorm has no bias, but norm_bias is given. Leave it out, or choose norm = 'layer'."
+    ),
+    "norm.part": (
+        "{name} is given, but norm = {norm!r} has no place for it: expected 'rms' or 'layer', "
+        "named. Name the norm, or leave {name} out."
+    ),
+    "norm.shape": (
+        "{name} has shape {shape}, but the stream needs {expected}, one number per feature. Check "
+        "d_model."
     ),
     "mask.bool": (
         "keep is {dtype}, but a mask here is boolean, True where a query may look. Use keep "
         "== 1 for ones and zeros, or pass numbers to be added as bias."
+    ),
+    "mask.bias": (
+        "bias is {dtype}, but a bias is made of numbers that are added to the scores. Pass a mask "
+        "as keep, or convert it to a float type."
     ),
     "mask.offset": (
         "The offset is {given}, but it counts tokens: expected a whole number, or one per "
@@ -189,6 +231,10 @@ MESSAGES: dict[str, str] = {
     "trace.axis": (
         "The axis {axis} is {length} long in {name}, but {known} in {other}: one axis has one"
         " length. Check where the two come from."
+    ),
+    "trace.cross": (
+        "A trace records tokens that look at one another, but keys and values came from x_kv. "
+        "Leave x_kv out, or read the steps themselves."
     ),
     "trace.one": (
         "A trace records one sentence, but the batch has shape {shape}. Pick one sentence first."

@@ -7,7 +7,8 @@ from torch import Tensor
 from torch.nn.functional import pad, scaled_dot_product_attention
 
 from mha_core.config import AttentionConfig
-from mha_core.options import mask_for, wall_of
+from mha_core.options import mask_for, share
+from mha_core.scores import wall_of
 
 
 def attend_fused(
@@ -28,21 +29,38 @@ def attend_fused(
         k: [..., kv_head, key, d_head].
         v: [..., kv_head, key, d_value].
         sinks: [head] or None.
-        config: the layer's settings; its softcap is not looked at.
+        config: the layer's settings.
         start: the position of the first query.
         keep: bool, spread to [..., head, query, key].
         bias: spread likewise.
     """
-    plain = keep is None and bias is None and sinks is None and config.window == (None, None)
-    triangle = plain and config.causal and start == 0 and q.shape[-2] == k.shape[-2]
-    mask = None
+    plain = keep is None and bias is None and sinks is None and config.softcap is None
+    triangle = plain and config.causal and config.window == (None, None) and start == 0
+    triangle = triangle and q.shape[-2] == k.shape[-2]
+    mask, kind = None, q.dtype
     if not triangle:
         keep = mask_for(config, q.shape[-2], k.shape[-2], start, keep, q)
+        if config.softcap is not None:
+            q, k, v, bias = _with_capped_scores(q, k, v, bias, config.scale, config.softcap)
+        elif bias is not None:  # a number of a longer type may not fit into q's
+            wide = torch.promote_types(q.dtype, bias.dtype) if q.dtype.itemsize < 4 else q.dtype
+            q, k, v = q.to(wide), k.to(wide), v.to(wide)
         mask = keep if bias is None else wall_of(keep, bias, q.dtype)
     if sinks is not None:
         k, v, mask = _with_sinks(q, k, v, mask, sinks)
-    heads = _batched(q, k, v, mask, is_causal=triangle, scale=config.scale)
+    heads = _batched(q, k, v, mask, is_causal=triangle, scale=config.scale).to(kind)
     return heads if mask is None else _clear_empty_rows(heads, mask)
+
+
+def _with_capped_scores(
+    q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, scale: float, softcap: float
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Make the capped scores a bias, and the queries zeros, whose own scores are zero then."""
+    wide = torch.promote_types(q.dtype, torch.float32)
+    q, k, v = q.to(wide), k.to(wide), v.to(wide)
+    angles = torch.einsum("...qd,...kd->...qk", q, share(k, q.shape[-3])) * (scale / softcap)
+    scores = softcap * torch.tanh(angles)
+    return torch.zeros_like(q), k, v, scores if bias is None else scores + bias.to(wide)
 
 
 def _batched(

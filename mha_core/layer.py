@@ -1,173 +1,37 @@
-"""Multi-head attention, every step kept: torch, rows of tokens, all heads at once."""
+"""Multi-head attention from x to O, every step kept: torch, rows of tokens, all heads at once.
+
+`attention` is the chain; below it, in its order, stand the parts: project, split, score, mask,
+softmax, values, join.
+"""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from functools import cached_property
 
 import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from mha_core.brief import brief
 from mha_core.cache import KVCache
-from mha_core.checks import check_inputs, check_scores
+from mha_core.checks import check_cache, check_heads, check_inputs, check_masks
 from mha_core.config import AttentionConfig
 from mha_core.fused import attend_fused
-from mha_core.options import (
-    block_in_place,
-    cap,
-    mask_for,
-    norm_heads,
-    norm_whole,
-    share,
-    softmax_or_zero,
-    softmax_type,
-    turn,
-)
-from mha_core.steps import AttentionSteps, Projected
+from mha_core.options import mask_for, norm_heads, norm_whole, share, softmax_type, turn
+from mha_core.scores import block, score, softmax_or_zero
+from mha_core.steps import AttentionSteps, Projected, ScoreSteps
+from mha_core.values import check_finite, check_positive
 from mha_core.weights import AttentionWeights
 
 __all__ = [
     "AttentionSteps",
     "ScoreSteps",
+    "attend",
     "attention",
     "fused_attention",
     "join_heads",
+    "prepare",
     "project",
     "scaled_dot_product",
-    "score",
     "split_heads",
 ]
-
-
-@dataclass(frozen=True, eq=False)
-class ScoreSteps:
-    """From queries, keys and values to the heads' outputs. [..., head, query, key] unless said.
-
-    `raw`, `scores` and `masked` are worked out when first read: each is as large as the pattern,
-    and making room for it costs more than computing it again.
-
-    Args:
-        pattern: after softmax; rows sum to 1, to less with sinks, to 0 with nothing to look at.
-        heads: [..., head, query, d_value].
-        q_rot: [..., head, query, d_head], what the scores come from.
-        k_shared: [..., head, key, d_head], the key head each query head reads.
-        scale: what Qᵀ K is multiplied by.
-        softcap: see `AttentionConfig`.
-        keep: the mask, True where a query may look, or None.
-        bias: what was added to the scores, or None.
-    """
-
-    pattern: Tensor
-    heads: Tensor
-    q_rot: Tensor
-    k_shared: Tensor
-    scale: float
-    softcap: float | None
-    keep: Tensor | None
-    bias: Tensor | None
-
-    __repr__ = brief
-
-    @cached_property
-    def raw(self) -> Tensor:
-        """Qᵀ K, before the scale."""
-        return self.make_raw()
-
-    @cached_property
-    def scores(self) -> Tensor:
-        """Qᵀ K times the scale, capped."""
-        return self.make_scores()
-
-    @cached_property
-    def masked(self) -> Tensor:
-        """Scores with the bias added, -∞ where a query may not look."""
-        return self.make_masked()
-
-    def make_raw(self) -> Tensor:
-        """Work `raw` out without keeping it."""
-        return self.q_rot @ self.k_shared.mT
-
-    def make_scores(self) -> Tensor:
-        """Work `scores` out without keeping them."""
-        return score(self.q_rot, self.k_shared, self.scale, self.softcap)
-
-    def make_masked(self) -> Tensor:
-        """Work `masked` out without keeping it."""
-        return block_in_place(self.make_scores(), self.keep, self.bias)
-
-
-def scaled_dot_product(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    *,
-    keep: Tensor | None = None,
-    bias: Tensor | None = None,
-    scale: float | None = None,
-    softcap: float | None = None,
-    sinks: Tensor | None = None,
-    softmax_dtype: torch.dtype | None = None,
-) -> ScoreSteps:
-    """Let every query look at the keys and collect the values it looked at.
-
-    Args:
-        q: [..., head, query, d_head].
-        k: [..., kv_head, key, d_head].
-        v: [..., kv_head, key, d_value].
-        keep: bool, True where a query may look; spread to [..., head, query, key].
-        bias: added to the scores; spread likewise.
-        scale: 1 / √d_head unless given.
-        softcap: see `AttentionConfig`.
-        sinks: [head], see `AttentionWeights`.
-        softmax_dtype: the float type of the softmax; q's own unless given.
-
-    Returns:
-        Every step, in q's float type.
-
-    Raises:
-        ShapeError: the shapes do not fit together.
-        DataError: `keep` is not boolean.
-
-    Source: Vaswani et al. 2017, equation 1, for rows of tokens.
-
-    >>> one = torch.ones(1, 2, 4)
-    >>> scaled_dot_product(one, one, one, keep=torch.tensor([[True, False], [True, True]])).pattern
-    tensor([[[1.0000, 0.0000],
-             [0.5000, 0.5000]]])
-    """
-    check_scores(q, k, v, keep, bias)
-    n_heads, d_head = q.shape[-3], q.shape[-1]
-    scale = d_head**-0.5 if scale is None else scale
-    k, v = share(k, n_heads), share(v, n_heads)
-
-    scores = score(q, k, scale, softcap)
-    masked = block_in_place(scores, keep, bias)
-    pattern = softmax_or_zero(masked, keep, bias, sinks, softmax_dtype)
-    heads = pattern @ v
-
-    return ScoreSteps(pattern, heads, q, k, scale, softcap, keep, bias)
-
-
-def score(q: Tensor, k: Tensor, scale: float, softcap: float | None = None) -> Tensor:
-    """Hold every query against every key: Qᵀ K / √d_head, capped if the layer caps.
-
-    The scale goes on q, the smallest of the three.
-
-    Args:
-        q: [..., head, query, d_head].
-        k: [..., head, key, d_head].
-        scale: 1 / √d_head, usually.
-        softcap: see `AttentionConfig`.
-
-    Returns:
-        [..., head, query, key].
-
-    >>> score(torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0]]), scale=0.5)
-    tensor([[1.5000, 2.0000]])
-    """
-    return cap((q * scale) @ k.mT, softcap)
 
 
 def attention(
@@ -199,9 +63,11 @@ def attention(
         Every step of the layer. With a cache, keys and scores cover the cached tokens too.
 
     Raises:
-        ShapeError: tokens, weights, mask and sizes do not fit together.
-        DataError: the weights are NumPy arrays, the float types differ, or `keep` is not boolean.
+        ShapeError: tokens, weights, mask, cache and sizes do not fit together, or there are no
+            tokens.
+        DataError: something is no tensor, the float types differ, or `keep` is not boolean.
         ConfigError: the weights and the config disagree about norms.
+        DeviceError: tokens, weights and mask are not in one place.
 
     Source: Vaswani et al. 2017, section 3.2.2; RoPE after the split, as Su et al. 2021.
 
@@ -211,16 +77,12 @@ def attention(
     >>> steps.pattern.shape, steps.out.shape
     (torch.Size([3, 5, 5]), torch.Size([5, 6]))
     """
-    source = x if x_kv is None else x_kv
-    start = 0 if cache is None else cache.n_tokens
-    check_inputs(x, source, weights, config)
-
-    made = project(x, source, weights, config, positions, start)
-    cache = made.cache if cache is None else cache.extend(made.k_rot, made.v)
-    check_scores(made.q_rot, cache.k_rot, cache.v, keep, bias)
+    made, cache, start = prepare(
+        x, weights, config, x_kv=x_kv, keep=keep, bias=bias, positions=positions, cache=cache
+    )
     keep = mask_for(config, x.shape[-2], cache.n_tokens, start, keep, x)
 
-    steps = scaled_dot_product(
+    steps = attend(
         made.q_rot,
         cache.k_rot,
         cache.v,
@@ -235,7 +97,7 @@ def attention(
     concat = join_heads(steps.heads)
     out = linear(concat, weights.w_o, weights.b_o)  # O = W_o Concat
 
-    return AttentionSteps(x, *made, steps, concat, out, cache)
+    return AttentionSteps(x, *made, steps, concat, out, cache, None if x_kv is x else x_kv)
 
 
 def project(
@@ -292,7 +154,38 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
     <BLANKLINE>
             [[3., 4., 5.]]])
     """
-    return x.view(*x.shape[:-1], n_heads, -1).transpose(-3, -2)
+    return x.view(*x.shape[:-1], n_heads, x.shape[-1] // n_heads).transpose(-3, -2)
+
+
+def attend(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    keep: Tensor | None,
+    bias: Tensor | None,
+    scale: float,
+    softcap: float | None,
+    sinks: Tensor | None,
+    softmax_dtype: torch.dtype | None,
+) -> ScoreSteps:
+    """Score every query against the keys, hide what it may not see, softmax, collect the values.
+
+    Args:
+        q: this and all the others as in `scaled_dot_product`, checked.
+
+    Returns:
+        Every step, in q's float type.
+    """
+    n_heads = q.shape[-3]
+    k, v = share(k, n_heads), share(v, n_heads)
+
+    scores = score(q, k, scale, softcap)  # Qᵀ K / √d_head
+    masked = block(scores, keep, bias)  # -∞ where a query may not look
+    pattern = softmax_or_zero(masked, keep, bias, sinks, softmax_dtype).to(v.dtype)
+    heads = pattern @ v  # the article's V · patternᵀ, in rows
+
+    return ScoreSteps(pattern, heads, q, k, scale, softcap, keep, bias)
 
 
 def join_heads(heads: Tensor) -> Tensor:
@@ -310,6 +203,66 @@ def join_heads(heads: Tensor) -> Tensor:
     return heads.transpose(-3, -2).flatten(-2)
 
 
+def scaled_dot_product(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    keep: Tensor | None = None,
+    bias: Tensor | None = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+    sinks: Tensor | None = None,
+    softmax_dtype: torch.dtype | None = None,
+) -> ScoreSteps:
+    """Let every query look at the keys and collect the values it looked at.
+
+    Args:
+        q: [..., head, query, d_head].
+        k: [..., kv_head, key, d_head].
+        v: [..., kv_head, key, d_value].
+        keep: bool, True where a query may look; spread to [..., head, query, key].
+        bias: added to the scores; spread likewise.
+        scale: 1 / √d_head unless given.
+        softcap: see `AttentionConfig`.
+        sinks: [head], see `AttentionWeights`.
+        softmax_dtype: the float type of the softmax; q's own unless given.
+
+    Returns:
+        Every step, in q's float type.
+
+    Raises:
+        ShapeError: the shapes do not fit together, or there is no query or no key.
+        DataError: something is no tensor, the float types differ, or `keep` is not boolean.
+        ConfigError: scale or softcap is outside what it can be.
+        DeviceError: the mask is somewhere else than the queries.
+
+    Source: Vaswani et al. 2017, equation 1, for rows of tokens.
+
+    >>> one = torch.ones(1, 2, 4)
+    >>> scaled_dot_product(one, one, one, keep=torch.tensor([[True, False], [True, True]])).pattern
+    tensor([[[1.0000, 0.0000],
+             [0.5000, 0.5000]]])
+    """
+    check_heads(q, k, v, sinks)
+    check_masks(keep, bias, q, k.shape[-2])
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    check_finite("scale", scale)
+    if softcap is not None:
+        check_positive("softcap", softcap)
+    return attend(
+        q,
+        k,
+        v,
+        keep=keep,
+        bias=bias,
+        scale=scale,
+        softcap=softcap,
+        sinks=sinks,
+        softmax_dtype=softmax_dtype,
+    )
+
+
 def fused_attention(
     x: Tensor,
     weights: AttentionWeights[Tensor],
@@ -323,8 +276,8 @@ def fused_attention(
 ) -> Tensor:
     """Give the same output as `attention`, fast and without the steps.
 
-    Softcap is the one setting that PyTorch's fused function lacks; such a layer is computed as
-    `attention` computes it.
+    Softcap is the one setting that PyTorch's fused function lacks; the scores of such a layer are
+    made here and handed to it as a bias.
 
     Args:
         x: [..., token, feature]; this and all the others as in `attention`.
@@ -346,27 +299,45 @@ def fused_attention(
     >>> torch.allclose(fused, traced, atol=1e-6)
     True
     """
-    source = x if x_kv is None else x_kv
-    start = 0 if cache is None else cache.n_tokens
-    check_inputs(x, source, weights, config)
-    made = project(x, source, weights, config, positions, start)
-    cache = made.cache if cache is None else cache.extend(made.k_rot, made.v)
-    q, k, v = made.q_rot, cache.k_rot, cache.v
-    check_scores(q, k, v, keep, bias)
-
-    if config.softcap is None:
-        heads = attend_fused(q, k, v, weights.sinks, config, start, keep=keep, bias=bias)
-    else:
-        keep = mask_for(config, q.shape[-2], k.shape[-2], start, keep, x)
-        heads = scaled_dot_product(
-            q,
-            k,
-            v,
-            keep=keep,
-            bias=bias,
-            scale=config.scale,
-            softcap=config.softcap,
-            sinks=weights.sinks,
-            softmax_dtype=softmax_type(config),
-        ).heads
+    made, cache, start = prepare(
+        x, weights, config, x_kv=x_kv, keep=keep, bias=bias, positions=positions, cache=cache
+    )
+    heads = attend_fused(
+        made.q_rot, cache.k_rot, cache.v, weights.sinks, config, start, keep=keep, bias=bias
+    )
     return linear(join_heads(heads), weights.w_o, weights.b_o)
+
+
+def prepare(
+    x: Tensor,
+    weights: AttentionWeights[Tensor],
+    config: AttentionConfig,
+    *,
+    x_kv: Tensor | None,
+    keep: Tensor | None,
+    bias: Tensor | None,
+    positions: Tensor | None,
+    cache: KVCache | None,
+) -> tuple[Projected, KVCache, int]:
+    """Check what was given, project it, and put keys and values after the cached ones.
+
+    Args:
+        x: this and all the others as in `attention`.
+
+    Returns:
+        The steps up to `k_rot`, the longer cache, and the position of the first new token.
+
+    Raises:
+        ShapeError: as `attention`; so are DataError, ConfigError and DeviceError.
+    """
+    source = x if x_kv is None else x_kv
+    check_inputs(x, source, weights, config)
+    start = 0 if cache is None else cache.n_tokens
+    made = project(x, source, weights, config, positions, start)
+    if cache is None:
+        cache = made.cache
+    else:
+        check_cache(cache, made.k_rot, made.v)
+        cache = cache.extend(made.k_rot, made.v)
+    check_masks(keep, bias, made.q_rot, cache.n_tokens)
+    return made, cache, start

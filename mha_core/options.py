@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import rms_norm
 
+from mha_core.checks import check_tensor
 from mha_core.config import AttentionConfig
 from mha_core.masks import keep_mask
 from mha_core.rope import rotate
@@ -43,6 +44,7 @@ def turn(x: Tensor, config: AttentionConfig, positions: Tensor | None, start: in
         return x
     if positions is None:
         positions = torch.arange(start, start + x.shape[-2])
+    check_tensor("positions", positions)
     return rotate(x, config.rope, positions)
 
 
@@ -52,70 +54,10 @@ def share(x: Tensor, n_heads: int) -> Tensor:
     return x if n_kv_heads == n_heads else x.repeat_interleave(n_heads // n_kv_heads, dim=-3)
 
 
-def cap(scores: Tensor, softcap: float | None) -> Tensor:
-    """Bend scores so that none passes ± softcap (Gemma 2)."""
-    return scores if softcap is None else softcap * torch.tanh(scores / softcap)
-
-
-def block_in_place(scores: Tensor, keep: Tensor | None, bias: Tensor | None) -> Tensor:
-    """Add the bias, and -∞ where a query may not look; the scores are overwritten."""
-    wall = wall_of(keep, bias, scores.dtype)
-    return scores if wall is None else scores.add_(wall)
-
-
-def wall_of(keep: Tensor | None, bias: Tensor | None, dtype: torch.dtype) -> Tensor | None:
-    """Turn a mask and a bias into what is added to the scores; None when both are None."""
-    if keep is None:
-        return None if bias is None else bias.to(dtype)
-    wall = torch.zeros((), dtype=dtype, device=keep.device) if bias is None else bias.to(dtype)
-    return torch.where(keep, wall, -torch.inf)
-
-
-def softmax_or_zero(
-    masked: Tensor,
-    keep: Tensor | None,
-    bias: Tensor | None,
-    sinks: Tensor | None,
-    dtype: torch.dtype | None = None,
-) -> Tensor:
-    """Softmax over the keys; a row with nothing to look at becomes zeros.
-
-    The masked scores may be overwritten. A sink takes part in the sum and is then left out.
-    `dtype` is the float type of the exponents and the sum; the pattern comes back in that of the
-    scores.
-    """
-    if sinks is not None:
-        column = sinks.to(masked)[:, None, None].expand(*masked.shape[:-1], 1)
-        with_sink = torch.cat((masked, column), dim=-1)
-        return with_sink.softmax(dim=-1, dtype=dtype)[..., :-1].to(masked.dtype)
-    empty = rows_without_keys(masked, keep, bias)
-    if empty is None and dtype is None and not masked.requires_grad:
-        return torch.softmax(masked, dim=-1, out=masked)  # new room costs more than the sum
-    if empty is None:
-        return masked.softmax(dim=-1, dtype=dtype).to(masked.dtype)
-    pattern = masked.masked_fill(empty, 0).softmax(dim=-1, dtype=dtype)
-    return pattern.masked_fill(empty, 0).to(masked.dtype)
-
-
 def softmax_type(config: AttentionConfig) -> torch.dtype | None:
     """Give the softmax's float type as torch names it; None is the scores' own."""
     name = config.softmax_dtype
     return None if name is None else {"float32": torch.float32, "float64": torch.float64}[name]
-
-
-def rows_without_keys(masked: Tensor, keep: Tensor | None, bias: Tensor | None) -> Tensor | None:
-    """Find the rows with nothing to look at, [..., query, 1]; None when there are none.
-
-    A mask is small and shared by the heads, so it is asked first. A bias of very negative
-    numbers can add up to -∞ in a short float type, so with a bias the scores themselves are asked.
-    """
-    if bias is None:
-        if keep is None:
-            return None
-        empty = ~keep.any(dim=-1, keepdim=True)
-    else:
-        empty = masked.amax(dim=-1, keepdim=True) == -torch.inf
-    return empty if bool(empty.any()) else None
 
 
 def mask_for(

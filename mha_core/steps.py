@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property
+from typing import NamedTuple
 
 from torch import Tensor
 
 from mha_core.brief import brief
 from mha_core.cache import KVCache
-
-if TYPE_CHECKING:
-    from mha_core.layer import ScoreSteps
+from mha_core.scores import block, score
 
 
 class Projected(NamedTuple):
@@ -36,6 +35,63 @@ class Projected(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class ScoreSteps:
+    """From queries, keys and values to the heads' outputs. [..., head, query, key] unless said.
+
+    `raw`, `scores` and `masked` are worked out when first read: each is as large as the pattern,
+    and making room for it costs more than computing it again.
+
+    Args:
+        pattern: after softmax; rows sum to 1, to less with sinks, to 0 with nothing to look at.
+        heads: [..., head, query, d_value].
+        q_rot: [..., head, query, d_head], what the scores come from.
+        k_shared: [..., head, key, d_head], the key head each query head reads.
+        scale: what Qᵀ K is multiplied by.
+        softcap: see `AttentionConfig`.
+        keep: the mask, True where a query may look, or None.
+        bias: what was added to the scores, or None.
+    """
+
+    pattern: Tensor
+    heads: Tensor
+    q_rot: Tensor
+    k_shared: Tensor
+    scale: float
+    softcap: float | None
+    keep: Tensor | None
+    bias: Tensor | None
+
+    __repr__ = brief
+
+    @cached_property
+    def raw(self) -> Tensor:
+        """Qᵀ K, before the scale."""
+        return self.make_raw().to(self.pattern.dtype)
+
+    @cached_property
+    def scores(self) -> Tensor:
+        """Qᵀ K times the scale, capped."""
+        return self.make_scores().to(self.pattern.dtype)
+
+    @cached_property
+    def masked(self) -> Tensor:
+        """Scores with the bias added, -∞ where a query may not look."""
+        return self.make_masked().to(self.pattern.dtype)
+
+    def make_raw(self) -> Tensor:
+        """Work `raw` out without keeping it, in the float type that the pattern came from."""
+        return score(self.q_rot, self.k_shared, 1.0)
+
+    def make_scores(self) -> Tensor:
+        """Work `scores` out without keeping them, likewise."""
+        return score(self.q_rot, self.k_shared, self.scale, self.softcap)
+
+    def make_masked(self) -> Tensor:
+        """Work `masked` out without keeping it, likewise."""
+        return block(self.make_scores(), self.keep, self.bias)
+
+
+@dataclass(frozen=True, eq=False)
 class AttentionSteps:
     """One layer, step by step. The batch axes of x, if any, come first everywhere.
 
@@ -49,6 +105,7 @@ class AttentionSteps:
         concat: [..., token, n_heads · d_value].
         out: [..., token, feature].
         cache: keys and values of all tokens so far.
+        x_kv: what keys and values were made of, where it is not x.
     """
 
     x: Tensor
@@ -64,6 +121,7 @@ class AttentionSteps:
     concat: Tensor
     out: Tensor
     cache: KVCache
+    x_kv: Tensor | None = None
 
     __repr__ = brief
 
@@ -96,3 +154,8 @@ class AttentionSteps:
     def keep(self) -> Tensor | None:
         """The mask used, True where a query may look; None when it may look everywhere."""
         return self.score_steps.keep
+
+    @property
+    def bias(self) -> Tensor | None:
+        """What was added to the scores, or None."""
+        return self.score_steps.bias

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mha_core.brief import brief
 from mha_core.config import AttentionConfig
 from mha_core.errors import ConfigError, ShapeError
+from mha_core.norms import Norm
 from mha_core.table import Headings, Row, StepTable
 from mha_core.weights import AttentionWeights, Floats
 
@@ -47,6 +48,10 @@ class Later:
         """How many bytes it holds at most, now or later, numbers of up to 8 bytes assumed."""
         n_bytes = 8 * math.prod(self.shape) if self._kept is None else self._kept.nbytes
         return min(n_bytes, KEPT_BYTES)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Go to another process, or into a deep copy, as the array itself."""
+        return np.asarray, (self.read(),)
 
     def read(self) -> Array:
         """Give the array."""
@@ -101,6 +106,10 @@ class Step:
     axes: tuple[str, ...]
     article_axes: tuple[str, ...]
     value: Array = _any(_Value())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Say how to make it again, so that a copy's numbers are read-only too."""
+        return Step, (self.name, self.symbol, self.axes, self.article_axes, self.source)
 
     @property
     def source(self) -> Array | Later:
@@ -207,25 +216,6 @@ def step(symbol: str, axes: str, *, article: str) -> Any:
     return _any(_StepField(symbol, axes, article))
 
 
-@dataclass(frozen=True, eq=False)
-class Norm:
-    """The norm between the residual stream and x.
-
-    Args:
-        kind: "rms" or "layer".
-        weight: [feature], the gain, or None.
-        bias: [feature], or None.
-        eps: added to the mean square.
-    """
-
-    kind: str
-    weight: Array | None = None
-    bias: Array | None = None
-    eps: float = 1e-6
-
-    __repr__ = brief
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AttentionTrace:
     """One sentence through one layer. Arrays are NumPy and read-only.
@@ -241,7 +231,10 @@ class AttentionTrace:
         keep: bool [query, key], or [head, query, key], True where a query may look.
         norm: what was done between `stream` and `x`; None when they are equal.
         positions: [token], the positions RoPE turned by; None for 0, 1, 2, ….
+        bias: [query, key] or [head, query, key], what was added to the scores, or None.
         device: where the steps were computed.
+        dtype: the float type they were computed in, as torch names it; that of x unless given.
+            bfloat16, which NumPy lacks, is kept in float32 arrays.
 
     Raises:
         ShapeError: an array's rank is not that of its declaration, or one axis has two lengths.
@@ -270,9 +263,17 @@ class AttentionTrace:
     keep: Array
     norm: Norm | None = None
     positions: Array | None = None
+    bias: Array | None = None
     device: str = "cpu"
+    dtype: str = None  # type: ignore[assignment]  # None is welcome; reading it gives a name
 
     def __post_init__(self) -> None:
+        if self.dtype is None:
+            object.__setattr__(self, "dtype", str(self.x.dtype))
+        for name in ("keep", "positions", "bias"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _frozen(np.asarray(value)))
         lengths: dict[str, tuple[int, str]] = {}
         for each in self:
             for axis, length in zip(each.axes, each.shape, strict=True):
@@ -306,6 +307,12 @@ class AttentionTrace:
         if not isinstance(field, _StepField):
             raise KeyError(name)
         return field.step_of(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Say how to make it again in another process, or as a copy: through the same checks."""
+        given = {each.name: self.__dict__[each.name] for each in fields(self)}
+        sources = {each.name: each.source for each in self}
+        return _make_trace, (type(self), given | sources)
 
     @property
     def n_tokens(self) -> int:
@@ -396,7 +403,10 @@ class AttentionTrace:
 
         Raises:
             ShapeError: more than one sentence, or arrays that do not fit.
+            ConfigError: keys and values come from other tokens than the queries.
         """
+        if steps.x_kv is not None:
+            raise ConfigError("trace.cross")
         ready = {
             name: as_sentence(getattr(steps, name), len(vars(cls)[name].axes))
             for name in cls.names()
@@ -409,10 +419,8 @@ class AttentionTrace:
             "scores": Later(shape, lambda: as_sentence(chain.make_scores(), 3)),
             "masked": Later(shape, lambda: as_sentence(chain.make_masked(), 3)),
         }
-        if steps.keep is None:
-            keep = np.ones((shape[-1], shape[-1]), dtype=bool)
-        else:
-            keep = as_sentence(steps.keep, max(2, min(3, steps.keep.ndim)))
+        square = shape[-2:]
+        keep = np.ones(square, dtype=bool) if steps.keep is None else _as_mask(steps.keep, square)
         return cls(
             stream=stream,
             residual=stream + ready["out"] if residual is None else residual,
@@ -423,7 +431,9 @@ class AttentionTrace:
             keep=keep,
             norm=norm,
             positions=positions,
+            bias=None if steps.bias is None else _as_mask(steps.bias, square),
             device=str(steps.x.device),
+            dtype=str(steps.x.dtype).removeprefix("torch."),
         )
 
 
@@ -469,6 +479,19 @@ def _write_range(value: Array) -> str:
         return "—"
     ends = (f"{float(end):.4g}".replace("inf", "∞") for end in (value.min(), value.max()))
     return " … ".join(ends)
+
+
+def _as_mask(tensor: Any, square: tuple[int, ...]) -> Array:
+    """Give a mask or bias of one sentence as [query, key] or [head, query, key]."""
+    mask = as_sentence(tensor, min(3, tensor.ndim))
+    if mask.ndim == 3 and len(mask) == 1:
+        mask = mask[0]
+    return np.broadcast_to(mask, (*mask.shape[:-2], *square))
+
+
+def _make_trace(kind: type[AttentionTrace], values: dict[str, Any]) -> AttentionTrace:
+    """Make a record again from its fields."""
+    return kind(**values)
 
 
 def _frozen(value: Array) -> Array:

@@ -2,61 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast, get_args
 
 import numpy as np
 import torch
-from torch import Tensor
-from torch.nn import functional
 
 from mha_core import reference
 from mha_core.config import AttentionConfig
 from mha_core.device import choose_device
 from mha_core.errors import ConfigError
 from mha_core.layer import attention, fused_attention
-from mha_core.trace import Array, AttentionTrace, Norm, as_sentence
+from mha_core.norms import Norm, NormName
+from mha_core.trace import Array, AttentionTrace, as_sentence
+from mha_core.values import check_choice
 from mha_core.weights import AttentionWeights
-
-NORM_EPS = {"rms": 1e-6, "layer": 1e-5}
-
-
-def rms_norm(x: Tensor, weight: Tensor | None = None, *, eps: float = NORM_EPS["rms"]) -> Tensor:
-    """Divide every token by the root mean square of its features.
-
-    Args:
-        x: [..., feature].
-        weight: [feature], a gain.
-        eps: added to the mean square.
-
-    Source: Zhang and Sennrich 2019, equation 4.
-
-    >>> rms_norm(torch.tensor([3.0, -3.0])).round(decimals=3)
-    tensor([ 1., -1.])
-    """
-    return functional.rms_norm(x, x.shape[-1:], weight, eps)
-
-
-def layer_norm(
-    x: Tensor,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    *,
-    eps: float = NORM_EPS["layer"],
-) -> Tensor:
-    """Move every token's features to mean 0 and variance 1.
-
-    Args:
-        x: [..., feature].
-        weight: [feature], a gain.
-        bias: [feature].
-        eps: added to the variance.
-
-    Source: Ba et al. 2016, section 3.
-
-    >>> layer_norm(torch.tensor([3.0, 1.0])).round(decimals=3)
-    tensor([ 1., -1.])
-    """
-    return functional.layer_norm(x, x.shape[-1:], weight, bias, eps)
 
 
 def walk_layer(
@@ -64,11 +23,12 @@ def walk_layer(
     weights: AttentionWeights[Any],
     config: AttentionConfig,
     *,
-    norm: str | None = "rms",
+    norm: str | Norm | None = "rms",
     norm_weight: Array | None = None,
     norm_bias: Array | None = None,
     norm_eps: float | None = None,
     keep: Array | None = None,
+    bias: Array | None = None,
     positions: Array | None = None,
     device: torch.device | str | None = None,
     dtype: torch.dtype = torch.float32,
@@ -79,11 +39,12 @@ def walk_layer(
         stream: [token, feature], the residual stream that enters the layer.
         weights: NumPy arrays or tensors.
         config: the layer's sizes and settings.
-        norm: "rms" or "layer", what makes x out of stream; None leaves it as it is.
-        norm_weight: [feature], the norm's gain.
-        norm_bias: [feature], for "layer".
-        norm_eps: 1e-6 for "rms" and 1e-5 for "layer" unless given.
+        norm: "rms" or "layer", what makes x out of stream, or a `Norm`; None leaves it as it is.
+        norm_weight: [feature], the gain of a norm given by its name.
+        norm_bias: [feature], likewise, for "layer".
+        norm_eps: likewise; 1e-6 for "rms" and 1e-5 for "layer" unless given.
         keep: bool [query, key] or [head, query, key], besides what config forbids.
+        bias: [query, key] or [head, query, key], added to the scores.
         positions: [token], for RoPE; 0, 1, 2, … unless given.
         device: see `choose_device`.
         dtype: the float type to compute in.
@@ -92,8 +53,9 @@ def walk_layer(
         The record; `residual` is stream + out, the stream as it was before the norm.
 
     Raises:
-        ShapeError: stream, weights and sizes do not fit together.
-        ConfigError: an unknown norm.
+        ShapeError: stream, weights and sizes do not fit together, or the stream has no token.
+        ConfigError: an unknown norm, or one that lacks a place for what is given.
+        DataError: a mask that is not boolean, or a bias that is.
         DeviceError: see `choose_device`.
 
     Source: the article's chain; the norm before attention as in Xiong et al. 2020, figure 1(b).
@@ -106,26 +68,42 @@ def walk_layer(
     """
     here = choose_device(device, dtype)
     tensors = weights.to_torch(here, dtype)
-    made = None if norm is None else Norm(norm, norm_weight, norm_bias, norm_eps or _eps_of(norm))
+    made = _norm_of(norm, norm_weight=norm_weight, norm_bias=norm_bias, norm_eps=norm_eps)
     with torch.inference_mode():
         before = torch.tensor(stream, device=here, dtype=dtype)
         steps = attention(
-            _normed(before, made),
+            before if made is None else made.apply(before),
             tensors,
             config,
             keep=None if keep is None else torch.tensor(keep, device=here),
+            bias=None if bias is None else torch.tensor(bias, device=here),
             positions=None if positions is None else torch.tensor(positions),
         )
         residual = before + steps.out
+    # The record holds the very numbers that were multiplied.
+    used = weights if torch.as_tensor(weights.w_q).dtype == dtype else tensors
     return AttentionTrace.from_steps(
         steps,
         stream=as_sentence(before, 2),
         residual=as_sentence(residual, 2),
-        weights=weights.to_numpy(),
+        weights=used.to_numpy(),
         config=config,
         norm=made,
         positions=positions,
     )
+
+
+def _norm_of(norm: str | Norm | None, **parts: Any) -> Norm | None:
+    """Make the record of a norm given by its name, and refuse parts that have no place."""
+    if isinstance(norm, str):
+        names = {name.removeprefix("norm_"): part for name, part in parts.items()}
+        return Norm(cast(NormName, norm), **names)
+    if norm is not None and not isinstance(norm, Norm):
+        check_choice("norm", norm, (None, *get_args(NormName)))
+    for name, part in parts.items():
+        if part is not None:
+            raise ConfigError("norm.part", name=name, norm=norm)
+    return norm
 
 
 def compare(trace: AttentionTrace) -> dict[str, float]:
@@ -156,6 +134,7 @@ def compare(trace: AttentionTrace) -> dict[str, float]:
             trace.config,
             keep=trace.keep,
             positions=trace.positions,
+            bias=trace.bias,
         )
     ):
         for name, (symbol, per_kv_head) in _PER_HEAD.items():
@@ -202,58 +181,45 @@ _PER_HEAD = {
 
 
 def limits(trace: AttentionTrace) -> dict[str, float]:
-    """Say how far apart float32 and the reference may be.
+    """Say how far apart the record and the reference may be.
 
     Returns:
-        step name → 1e-5 for the pattern, 1e-5 times the largest finite number for the others.
+        step name → 1e-5 for the pattern, 1e-5 times the largest finite number for the others; in
+        a type of two bytes, 40 of its roundings in place of 1e-5.
     """
+    unit = max(1e-5, 40 * torch.finfo(getattr(torch, trace.dtype)).eps)
     return {
-        step.name: 1e-5 if step.name == "pattern" else 1e-5 * _largest(step.value) for step in trace
+        step.name: unit if step.name == "pattern" else unit * _largest(step.value) for step in trace
     }
 
 
 def compare_fused(trace: AttentionTrace) -> float:
     """Say how far PyTorch's fused attention is from the record's output.
 
-    Returns:
-        max |out − fused|, computed on the CPU in the record's float type.
+    PyTorch's fused function has no softcap. For a layer with one, the capped scores are made here,
+    in other words than `attention` has for them, and handed to PyTorch as a bias: the softmax and
+    the values are then still PyTorch's.
 
-    >>> from mha_core import random_embedding, random_weights
+    Returns:
+        max |out − fused|, computed on the CPU in the float type that the record was computed in.
+
+    >>> from mha_core import AttentionConfig, random_embedding, random_weights
     >>> config = AttentionConfig(d_model=6, n_heads=3)
     >>> trace = walk_layer(random_embedding(5, 6, 0), random_weights(config, 0), config)
     >>> compare_fused(trace) < 1e-5
     True
     """
-    x = torch.tensor(trace.x)
+    dtype = getattr(torch, trace.dtype)
     with torch.inference_mode():
         out = fused_attention(
-            x,
-            trace.weights.to_torch(dtype=x.dtype),
+            torch.tensor(trace.x, dtype=dtype),
+            trace.weights.to_torch(dtype=dtype),
             trace.config,
             keep=torch.tensor(trace.keep),
+            bias=None if trace.bias is None else torch.tensor(trace.bias),
             positions=None if trace.positions is None else torch.tensor(trace.positions),
         )
-    return _apart(trace.out, out.numpy())
-
-
-def _normed(stream: Tensor, norm: Norm | None) -> Tensor:
-    """Make x out of the stream."""
-    if norm is None:
-        return stream
-    gain, shift = (
-        None if value is None else torch.tensor(value).to(stream)
-        for value in (norm.weight, norm.bias)
-    )
-    if norm.kind == "rms":
-        return rms_norm(stream, gain, eps=norm.eps)
-    return layer_norm(stream, gain, shift, eps=norm.eps)
-
-
-def _eps_of(norm: str) -> float:
-    """Give a norm's usual eps, and refuse a norm that does not exist."""
-    if norm not in NORM_EPS:
-        raise ConfigError("setting.choice", name="norm", value=norm, choices="None, 'rms', 'layer'")
-    return NORM_EPS[norm]
+    return _apart(trace.out, as_sentence(out, 2))
 
 
 def _apart(value: Array, expected: Array) -> float:

@@ -22,7 +22,7 @@ from mha_core.errors import ConfigError
 from mha_core.heads.probe import Pair, pad_ids, prefer_right
 from mha_core.layer import attention, fused_attention
 from mha_core.model.toy import EditHeads, Head, ModelSteps, ToyModel
-from mha_core.walk import NORM_EPS, rms_norm
+from mha_core.norms import NORM_EPS, rms_norm
 
 Mode = Literal["zero", "mean"]
 Floats = NDArray[np.float64]

@@ -25,9 +25,9 @@ from mha_core.config import AttentionConfig
 from mha_core.errors import ConfigError
 from mha_core.language.tokenizer import Encoding, Tokenizer, load_tokenizer
 from mha_core.layer import AttentionSteps, attention, fused_attention, join_heads
+from mha_core.norms import Norm, rms_norm
 from mha_core.rope import Rope
-from mha_core.trace import AttentionTrace, ModelTrace, Norm, as_sentence
-from mha_core.walk import NORM_EPS, rms_norm
+from mha_core.trace import AttentionTrace, ModelTrace, as_sentence
 from mha_core.weights import AttentionWeights
 
 Head = tuple[int, int]  # layer, head
@@ -318,7 +318,7 @@ class ToyModel(nn.Module):
                 weights=layer.weights.convert(lambda value: value.detach()).to_numpy(),
                 config=config,
                 residual=as_sentence(stream + done.out, 2),
-                norm=Norm("rms", layer.norm.detach().numpy(), None, NORM_EPS["rms"]),
+                norm=Norm("rms", layer.norm.detach().numpy()),
             )
             for layer, done, stream in zip(
                 self.each_layer(), steps.layers, steps.streams, strict=False

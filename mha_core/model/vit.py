@@ -25,8 +25,8 @@ from mha_core.config import AttentionConfig
 from mha_core.errors import ConfigError, DataError, ShapeError
 from mha_core.layer import AttentionSteps, attention, fused_attention
 from mha_core.model.digits import MAX_INK, SIDE
-from mha_core.trace import AttentionTrace, Norm, as_sentence
-from mha_core.walk import NORM_EPS, layer_norm
+from mha_core.norms import NORM_EPS, Norm, layer_norm
+from mha_core.trace import AttentionTrace, as_sentence
 from mha_core.weights import AttentionWeights
 
 FILE = Path(__file__).parents[1] / "data" / "vit" / "vit.safetensors"
@@ -234,7 +234,7 @@ class Vit(nn.Module):
             stream=as_sentence(stream, 2),
             weights=layer.weights.convert(lambda value: value.detach()).to_numpy(),
             config=self.sizes.attention,
-            norm=Norm("layer", gain, shift, NORM_EPS["layer"]),
+            norm=Norm("layer", gain, shift),
         )
 
 

@@ -16,7 +16,7 @@ from types import ModuleType
 import mha_core
 
 # In the order in which they import one another.
-MODULES = ("masks", "rope", "options", "fused", "layer")
+MODULES = ("masks", "rope", "scores", "options", "steps", "fused", "layer")
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ class Mutant:
 MUTANTS = (
     Mutant("mask off by one", "masks", "keep &= ahead <= 0", "keep &= ahead <= 1"),
     Mutant("mask reversed", "masks", "keep &= ahead <= 0", "keep &= ahead >= 0"),
-    Mutant("no scale", "layer", "(q * scale) @ k.mT", "q @ k.mT"),
+    Mutant("no scale", "scores", "(q.to(wide) * scale)", "q.to(wide)"),
     Mutant("√d in place of √d_head", "layer", "scale=config.scale", "scale=x.shape[-1] ** -0.5"),
     Mutant(
         "softmax over the queries",
-        "options",
+        "scores",
         "torch.softmax(masked, dim=-1",
         "torch.softmax(masked, dim=-2",
     ),
@@ -71,7 +71,7 @@ MUTANTS = (
     Mutant(
         "split without transposing",
         "layer",
-        "x.view(*x.shape[:-1], n_heads, -1).transpose(-3, -2)",
+        "x.view(*x.shape[:-1], n_heads, x.shape[-1] // n_heads).transpose(-3, -2)",
         "x.view(*x.shape[:-2], n_heads, x.shape[-2], -1)",
     ),
     Mutant(
@@ -94,10 +94,15 @@ MUTANTS = (
         "np.arange(0, width, 2) / (2 * width)",
     ),
     Mutant("window one too wide", "masks", "keep &= ahead >= -left", "keep &= ahead >= -left - 1"),
-    Mutant("softcap left out", "layer", "cap((q * scale) @ k.mT, softcap)", "(q * scale) @ k.mT"),
+    Mutant(
+        "softcap left out",
+        "scores",
+        "return scores if softcap is None else softcap * torch.tanh(scores / softcap)",
+        "return scores",
+    ),
     Mutant(
         "bias left out",
-        "options",
+        "scores",
         "else bias.to(dtype)\n    return torch.where",
         "else bias.to(dtype) * 0\n    return torch.where",
     ),

@@ -8,8 +8,9 @@ import inspect
 import pytest
 
 MODULES = (
-    "layer", "cache", "checks", "config", "device", "fused", "masks", "options", "reference",
-    "rope", "steps", "trace", "walk", "weights",
+    "layer", "cache", "checks", "config", "derivation", "device", "fused", "grouped", "masks",
+    "norms", "options", "reference", "rope", "scores", "steps", "trace", "values", "walk",
+    "weights", "whatif",
 )  # fmt: skip
 STABLE = {
     "layer": ("scaled_dot_product", "attention", "fused_attention"),

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.autograd import gradcheck
 
+import mha_core.layer as layer_module
+from mha_core.cache import KVCache
 from mha_core.config import AttentionConfig
-from mha_core.errors import ConfigError, DataError, ShapeError
+from mha_core.errors import ConfigError, DataError, DeviceError, ShapeError
 from mha_core.layer import attention, fused_attention, scaled_dot_product
 from mha_core.rope import Rope
 from mha_core.weights import AttentionWeights, from_torch
@@ -78,6 +82,67 @@ def test_very_negative_numbers_that_add_up_to_infinity_give_zeros():
     bias = torch.full((1, 2), torch.finfo(torch.float16).min).half() * 2
     steps = scaled_dot_product(q, q.expand(1, 2, 4), q.expand(1, 2, 4), bias=bias)
     assert torch.equal(steps.heads, torch.zeros(1, 1, 4, dtype=torch.float16))
+
+
+HALVES = [torch.float16, torch.bfloat16]
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("softmax_dtype", [None, torch.float32], ids=str)
+@pytest.mark.parametrize("softcap", [None, 50.0])
+def test_scores_beyond_float16_stay_as_finite_as_pytorchs(dtype, softmax_dtype, softcap):
+    """Products of 90,000 and more, where float16 ends at 65,504."""
+    q = torch.tensor([[[300.0, 0.0], [0.0, 300.0]]], dtype=dtype)
+    k = torch.tensor([[[300.0, 0.0], [299.0, 300.0]]], dtype=dtype)
+    v = torch.tensor([[[1.0, 2.0], [3.0, 5.0]]], dtype=dtype)
+    keep = torch.ones(2, 2, dtype=torch.bool).tril()
+    chosen = {"keep": keep, "scale": 1.0, "softmax_dtype": softmax_dtype}
+    steps = scaled_dot_product(q, k, v, softcap=softcap, **chosen)
+    exact = scaled_dot_product(q.double(), k.double(), v.double(), softcap=softcap, **chosen)
+    assert steps.pattern.dtype == steps.heads.dtype == steps.scores.dtype == dtype
+    torch.testing.assert_close(steps.pattern.double(), exact.pattern, rtol=0, atol=2e-3)
+    if softcap is None:
+        pytorchs = torch.nn.functional.scaled_dot_product_attention(
+            q[None], k[None], v[None], attn_mask=keep, scale=1.0
+        )[0]
+        torch.testing.assert_close(steps.heads, pytorchs)
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("config", KINDS.values(), ids=KINDS)
+def test_a_layer_of_large_numbers_in_two_bytes_agrees_with_the_fused_form(dtype, config):
+    layer = layer_of(dataclasses.replace(config, scale=1.0), 6, seed=1, sinks=True, keep=True)
+    weights = layer.weights.to_torch(dtype=dtype)
+    weights = dataclasses.replace(weights, w_q=weights.w_q * 200, w_k=weights.w_k * 200)
+    x = torch.tensor(layer.x, dtype=dtype)
+    bias = torch.linspace(-1e5, 1e5, 36).view(6, 6)  # float32, beyond float16
+    for options in (layer.inputs(), {"bias": bias}):
+        steps = attention(x, weights, layer.config, **options)
+        fused = fused_attention(x, weights, layer.config, **options)
+        assert steps.out.isfinite().all()
+        torch.testing.assert_close(fused, steps.out, rtol=0.02, atol=0.05)
+
+
+def test_a_sentence_without_a_token_is_refused():
+    layer = layer_of(CAUSAL, 5, seed=0)
+    x, weights = torch.tensor(layer.x), layer.weights.to_torch()
+    for compute in (attention, fused_attention):
+        with pytest.raises(ShapeError, match=r"x has shape \(0, 10\), no token at all"):
+            compute(x[:0], weights, CAUSAL)
+        with pytest.raises(ShapeError, match=r"x_kv has shape \(0, 10\), no token at all"):
+            compute(x, weights, CAUSAL, x_kv=x[:0])
+    q = torch.ones(2, 3, 4)
+    with pytest.raises(ShapeError, match="none of them empty"):
+        scaled_dot_product(q[:, :0], q, q)
+    with pytest.raises(ShapeError, match="none of them empty"):
+        scaled_dot_product(q, q[:, :0], q[:, :0], bias=torch.zeros(3, 0))
+
+
+def test_a_batch_without_a_sentence_is_a_batch():
+    layer = layer_of(CAUSAL, 5, seed=0)
+    x, weights = torch.tensor(layer.x)[None][:0], layer.weights.to_torch()
+    assert attention(x, weights, CAUSAL).pattern.shape == (0, 6, 5, 5)
+    assert fused_attention(x, weights, CAUSAL).shape == (0, 5, 10)
 
 
 def test_a_sink_takes_its_share():
@@ -156,3 +221,94 @@ def test_what_does_not_fit_is_refused():
         scaled_dot_product(torch.ones(6, 2, 4), torch.ones(5, 2, 4), torch.ones(5, 2, 4))
     with pytest.raises(ShapeError, match="do not fit together"):
         scaled_dot_product(torch.ones(6, 2, 4), torch.ones(6, 2, 3), torch.ones(6, 2, 4))
+
+
+LAYER = layer_of(CAUSAL, 5, seed=0)
+MASK = torch.ones(5, 5, dtype=torch.bool)
+OPTIONS = {
+    "a NumPy mask": ({"keep": MASK.numpy()}, DataError, "keep is of the type ndarray"),
+    "a list": ({"keep": [[True] * 5] * 5}, DataError, r"list.*torch\.as_tensor\(keep\)"),
+    "a NumPy bias": ({"bias": np.zeros((5, 5))}, DataError, "bias is of the type ndarray"),
+    "a bias of yes": ({"bias": MASK}, DataError, "bias is torch.bool.*Pass a mask as keep"),
+    "a bias of wholes": ({"bias": MASK.long()}, DataError, "bias is torch.int64"),
+    "NumPy positions": ({"positions": np.arange(5)}, DataError, "positions is of the type ndarray"),
+    "a NumPy x_kv": ({"x_kv": LAYER.x}, DataError, "x_kv is of the type ndarray"),
+    "x_kv's type": (
+        {"x_kv": torch.ones(5, 10)},
+        DataError,
+        "tokens are torch.float32 and the weights torch.float64: x, x_kv",
+    ),
+    "x_kv in a batch": (
+        {"x_kv": torch.ones(2, 5, 10, dtype=torch.float64)},
+        ShapeError,
+        r"x has shape \(5, 10\) and x_kv \(2, 5, 10\)",
+    ),
+    "x_kv of one axis": (
+        {"x_kv": torch.ones(10, dtype=torch.float64)},
+        ShapeError,
+        r"x_kv \(10,\): both must be",
+    ),
+    "x_kv's width": (
+        {"x_kv": torch.ones(5, 9, dtype=torch.float64)},
+        ShapeError,
+        r"w_k has shape \(8, 10\), but these sizes need \(8, 9\)",
+    ),
+    "another place": ({"keep": MASK.to("meta")}, DeviceError, "keep is on meta.*on cpu"),
+    "another cache": (
+        {"cache": KVCache(torch.ones(1, 3, 4).double(), torch.ones(1, 3, 3).double())},
+        ShapeError,
+        r"cache's k_rot has shape \(1, 3, 4\).*\(2, 5, 4\)",
+    ),
+    "another cache's type": (
+        {"cache": KVCache(torch.ones(2, 3, 4), torch.ones(2, 3, 3))},
+        ShapeError,
+        r"k_rot has shape \(2, 3, 4\) in torch.float32.*torch.float64",
+    ),
+}
+
+
+@pytest.mark.parametrize("compute", [attention, fused_attention])
+@pytest.mark.parametrize(("options", "kind", "words"), OPTIONS.values(), ids=OPTIONS)
+def test_an_option_that_does_not_fit_is_named(compute, options, kind, words):
+    with pytest.raises(kind, match=words):
+        compute(torch.tensor(LAYER.x), LAYER.weights.to_torch(), CAUSAL, **options)
+
+
+ONE = torch.ones(2, 3, 4)
+SCORES = {
+    "NumPy": ((ONE.numpy(), ONE, ONE), {}, DataError, "q is of the type ndarray"),
+    "ranks": ((ONE[None], ONE, ONE), {}, ShapeError, "do not fit together"),
+    "batches": ((ONE[None], ONE.expand(2, 2, 3, 4), ONE[None]), {}, ShapeError, "do not fit"),
+    "types": ((ONE, ONE.double(), ONE), {}, DataError, "k torch.float64.*one float type"),
+    "whole numbers": ((ONE.long(),) * 3, {}, DataError, "q is torch.int64"),
+    "sinks": ((ONE,) * 3, {"sinks": torch.ones(3)}, ShapeError, r"shape \(3,\).*2 query heads"),
+    "softcap": ((ONE,) * 3, {"softcap": 0.0}, ConfigError, "softcap = 0.0 is out of range"),
+    "scale": ((ONE,) * 3, {"scale": float("nan")}, ConfigError, "scale = nan cannot be computed"),
+}
+
+
+@pytest.mark.parametrize(("given", "options", "kind", "words"), SCORES.values(), ids=SCORES)
+def test_scores_that_cannot_be_made_are_refused(given, options, kind, words):
+    with pytest.raises(kind, match=words):
+        scaled_dot_product(*given, **options)
+
+
+def counting(check, counts):
+    def count(*given):
+        counts[check.__name__] += 1
+        check(*given)
+
+    return count
+
+
+def test_one_call_checks_what_it_was_given_once(monkeypatch):
+    """A checked value is not checked again further in."""
+    counts: Counter[str] = Counter()
+    for name in ("check_inputs", "check_masks", "check_heads", "check_cache"):
+        check = getattr(layer_module, name)
+        monkeypatch.setattr(layer_module, name, counting(check, counts))
+    x, weights = torch.tensor(LAYER.x), LAYER.weights.to_torch()
+    attention(x, weights, CAUSAL, keep=MASK)
+    assert counts == {"check_inputs": 1, "check_masks": 1}
+    fused_attention(x, weights, CAUSAL, keep=MASK)
+    assert counts == {"check_inputs": 2, "check_masks": 2}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import pickle
 import subprocess
 import sys
 
@@ -11,11 +13,11 @@ import pytest
 import torch
 
 from mha_core.config import AttentionConfig
-from mha_core.errors import ShapeError
+from mha_core.errors import ConfigError, ShapeError
 from mha_core.layer import attention
 from mha_core.rope import Rope
 from mha_core.trace import KEPT_BYTES, AttentionTrace, Later, ModelTrace, Step
-from mha_core.walk import walk_layer
+from mha_core.walk import compare, walk_layer
 from mha_core.weights import random_embedding, random_weights
 
 SIZES = AttentionConfig(d_model=14, n_heads=6, n_kv_heads=3, d_head=4, d_value=5, rope=Rope())
@@ -126,6 +128,70 @@ def test_shapes_can_be_listed_without_working_anything_out():
 def test_a_model_is_its_layers(trace):
     model = ModelTrace(tokens=("a", "b"), layers=(trace, trace), logits=np.zeros((2, 7)))
     assert model.layers[1] is trace
+
+
+ROUTES = {
+    "pickle": lambda value: pickle.loads(pickle.dumps(value)),
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+}
+
+
+@pytest.mark.parametrize("route", ROUTES.values(), ids=ROUTES)
+def test_a_record_arrives_as_it_was_and_read_only(route):
+    generator = np.random.default_rng(0)
+    trace = walk_layer(
+        random_embedding(11, 14, 0), random_weights(SIZES, 0), SIZES, norm="layer",
+        norm_weight=np.linspace(1, 2, 14), keep=np.tri(11, dtype=bool),
+        bias=generator.standard_normal((6, 11, 11)), positions=np.arange(11) + 3,
+    )  # fmt: skip
+    model = route(ModelTrace(tokens=("a",), layers=(trace,), logits=np.zeros((2, 7))))
+    again = model.layers[0]
+    for name in trace.names():
+        np.testing.assert_array_equal(again[name].value, trace[name].value)
+        assert not again[name].value.flags.writeable
+        assert again[name].axes == trace[name].axes
+        assert again[name].article_shape == trace[name].article_shape
+    for name in ("keep", "bias", "positions"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(trace, name))
+        assert not getattr(again, name).flags.writeable
+    assert (again.config, again.device, again.dtype) == (trace.config, trace.device, trace.dtype)
+    assert dict(again.weights.items()).keys() == dict(trace.weights.items()).keys()
+    assert (again.norm.kind, again.norm.eps) == (trace.norm.kind, trace.norm.eps)
+    assert max(compare(again).values()) == max(compare(trace).values()) < 1e-5
+
+
+def test_a_record_crosses_to_another_process_without_torch(tmp_path):
+    """What reads it needs no torch, so its steps go as arrays."""
+    path = tmp_path / "trace.pickle"
+    path.write_bytes(
+        pickle.dumps(walk_layer(random_embedding(5, 14, 0), random_weights(SIZES, 0), SIZES))
+    )
+    code = (
+        "import pickle, sys; trace = pickle.load(open(sys.argv[1], 'rb'));"
+        "assert trace.scores.shape == (6, 5, 5); assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True)
+
+
+def test_a_mask_that_is_spread_is_recorded_whole():
+    weights, stream = random_weights(SIZES, 0), random_embedding(5, 14, 0)
+    config = dataclasses.replace(SIZES, causal=False)
+    row = torch.tensor([True, True, False, True, True])
+    for keep in (row, row[None], row[None, None], row.expand(1, 1, 5, 5)):
+        steps = attention(torch.tensor(stream)[None], weights.to_torch(), config, keep=keep)
+        trace = AttentionTrace.from_steps(steps, stream=stream, weights=weights, config=config)
+        np.testing.assert_array_equal(trace.keep, np.broadcast_to(row.numpy(), (5, 5)))
+
+
+def test_keys_from_other_tokens_are_not_recorded():
+    weights = random_weights(SIZES, 0)
+    x = torch.tensor(random_embedding(5, 14, 0))
+    steps = attention(x, weights.to_torch(), SIZES, x_kv=x.flip(0))
+    with pytest.raises(ConfigError, match="keys and values came from x_kv"):
+        AttentionTrace.from_steps(steps, stream=x.numpy(), weights=weights, config=SIZES)
+    same = attention(x, weights.to_torch(), SIZES, x_kv=x)
+    AttentionTrace.from_steps(same, stream=x.numpy(), weights=weights, config=SIZES)
 
 
 def test_the_record_loads_without_torch():
