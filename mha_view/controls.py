@@ -70,7 +70,7 @@ def draw_settings(words: Words) -> None:
                     words("layer.label"),
                     range(n_layers),
                     format_func=lambda layer: words("layer.option", layer=layer),
-                    **state.bind("layer", most=n_layers - 1),
+                    **state.bind("layer", shown=min(now.layer, n_layers - 1)),
                 )
         with st.popover(words("mask.button", name=words(f"mask.{now.mask}"))):
             _draw_mask(words)
@@ -167,7 +167,7 @@ def draw_heads(words: Words, n_heads: int) -> None:
         required=True,
         label_visibility="collapsed",
         format_func=lambda head: words("head.chip", head=head),
-        **state.bind("head", most=n_heads - 1),
+        **state.bind("head", shown=min(state.scene().head, n_heads - 1)),
     )
 
 

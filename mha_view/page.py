@@ -197,9 +197,15 @@ def open_page(name: str) -> Page:
     return open_page_as(Page, name)
 
 
-def open_page_as(kind: type[AnyPage], name: str) -> AnyPage:
-    """Open a page as a kind of page with more to it."""
-    now = compute.resolve(state.scene())
+def open_page_as(kind: type[AnyPage], name: str, now: Scene | None = None) -> AnyPage:
+    """Open a page as a kind of page with more to it.
+
+    Args:
+        kind: which kind.
+        name: the page's name.
+        now: what the page is about; the reader's scene unless given.
+    """
+    now = compute.resolve(now or state.scene())
     words = Words(now.lang)
     controls.check_text(words)
     try:

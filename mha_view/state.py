@@ -44,17 +44,17 @@ def undo() -> None:
     st.session_state["scene"] = st.session_state["history"].pop()
 
 
-def bind(field: str, prefix: str = "", *, most: int | None = None) -> dict[str, Any]:
+def bind(field: str, prefix: str = "", *, shown: Any = None) -> dict[str, Any]:
     """Keyword arguments that tie a widget to a field of the scene.
 
     Args:
         field: a field of `Scene`.
         prefix: tells two widgets for the same field apart.
-        most: the largest number that the widget can show; a larger one is shown as this.
+        shown: what the widget shows where it cannot show the field's own value. The scene keeps
+            that: drawing writes nothing into it.
     """
     key = f"{prefix}{field}"
-    value = getattr(scene(), field)
-    st.session_state[key] = value if most is None else min(value, most)
+    st.session_state[key] = getattr(scene(), field) if shown is None else shown
     return {"key": key, "on_change": _store, "args": (field, key)}
 
 

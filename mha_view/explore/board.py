@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -126,16 +126,14 @@ def open_board(name: str) -> Board:
     return open_page_as(Board, name)
 
 
-def as_toy(board: Board) -> Board:
-    """The same page about the shipped model, where other weights are chosen."""
-    if board.scene.weights == "toy":
-        return board
-    is_live = board.scene.weights == "live"
-    st.info(board.words("board.toy_only.live" if is_live else "board.toy_only"))
-    scene = board.scene.with_(weights="toy")
-    return replace(
-        board, scene=scene, config=compute.config_of(scene), reading=compute.reading_of(scene)
-    )
+def open_toy_board(name: str) -> Board:
+    """Open a page about the shipped model's heads, whatever weights are chosen."""
+    now = compute.resolve(state.scene())
+    board = open_page_as(Board, name, now.with_(weights="toy"))
+    if now.weights != "toy":
+        is_live = now.weights == "live"
+        st.info(board.words("board.toy_only.live" if is_live else "board.toy_only"))
+    return board
 
 
 def draw_reading_on(board: Board) -> None:

@@ -81,60 +81,61 @@ def choices(scene: Scene) -> list[str]:
     return possible
 
 
+def as_shown(scene: Scene) -> Scene:
+    """The scene with a second reading that there is: its layer, head and step within what exists,
+    and something to differ in that is possible."""
+    now, possible = compute.resolve(scene), choices(scene)
+    step = checkpoints.nearest_step(now.other_step) if "checkpoint" in possible else now.other_step
+    return now.with_(
+        against=now.against if now.against in possible else "head",
+        other_layer=min(now.other_layer, compute.n_layers_of(now) - 1),
+        other_head=min(now.other_head, compute.config_of(now).n_heads - 1),
+        other_step=step,
+    )
+
+
 def draw_controls(board: Board) -> str:
     """What differs, and the second reading's choice; returns what differs."""
-    words, scene = board.words, board.scene
-    possible = choices(scene)
-    if scene.against not in possible:
-        state.change(against="head")
+    words, now = board.words, as_shown(state.scene())
     with st.container(horizontal=True, vertical_alignment="bottom", key="compare_controls"):
         st.segmented_control(
             words("compare.against"),
-            possible,
+            choices(now),
             required=True,
             format_func=lambda name: words(f"against.{name}"),
-            **state.bind("against"),
+            **state.bind("against", shown=now.against),
         )
-        _draw_choice(words, state.scene().against)
-    return state.scene().against
+        _draw_choice(words, now)
+    return now.against
 
 
-def _draw_choice(words: Words, against: str) -> None:
+def _draw_choice(words: Words, now: Scene) -> None:
     """The control for the second reading."""
-    scene = state.scene()
-    if against == "head":
-        n_layers, n_heads = compute.n_layers_of(scene), compute.config_of(scene).n_heads
+    if now.against == "head":
+        n_layers, n_heads = compute.n_layers_of(now), compute.config_of(now).n_heads
         if n_layers > 1:
             st.number_input(words("compare.layer"), 0, n_layers - 1, width=130,
-                            **_bounded("other_layer", n_layers - 1))  # fmt: skip
+                            **state.bind("other_layer", shown=now.other_layer))  # fmt: skip
         st.number_input(words("compare.head"), 0, n_heads - 1, width=130,
-                        **_bounded("other_head", n_heads - 1))  # fmt: skip
-    elif against == "mask":
+                        **state.bind("other_head", shown=now.other_head))  # fmt: skip
+    elif now.against == "mask":
         st.selectbox(words("compare.mask"), get_args(MaskName), width=260,
                      format_func=lambda name: words(f"mask.{name}"),
                      **state.bind("other_mask"))  # fmt: skip
-    elif against == "weights":
+    elif now.against == "weights":
         st.selectbox(words("compare.weights"), get_args(WeightsName), width=260,
                      format_func=lambda name: words(f"weights.{name}"),
                      **state.bind("other_weights"))  # fmt: skip
-    elif against == "text":
+    elif now.against == "text":
         st.text_input(words("compare.text"), width=420, **state.bind("other_text"))
-    elif against == "checkpoint":
-        state.change(other_step=checkpoints.nearest_step(scene.other_step))
+    elif now.against == "checkpoint":
         st.select_slider(words("compare.step"), checkpoints.list_steps(), width=320,
-                         **state.bind("other_step"))  # fmt: skip
-
-
-def _bounded(field: str, most: int) -> dict[str, Any]:
-    """A binding whose value is one the widget can show."""
-    if getattr(state.scene(), field) > most:
-        state.change(**{field: most})
-    return state.bind(field)
+                         **state.bind("other_step", shown=now.other_step))  # fmt: skip
 
 
 def make_sides(board: Board, against: str) -> tuple[Side, Side]:
     """Both readings; stops with a message where the second cannot be made."""
-    words, now = board.words, compute.resolve(state.scene())
+    words, now = board.words, as_shown(state.scene())
     layer, head = board.layer, board.head
     here = board.title(board.place)
     if against == "head":

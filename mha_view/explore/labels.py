@@ -61,6 +61,6 @@ def draw_links(board: Board, labels: Labels) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="head_roles"):
         st.markdown(words("labels.roles"), width="content")
         for name in labels[head]:
-            if st.button(words(f"role.{name}"), key=f"role_{name}", help=words("labels.open")):
-                state.change(role=name)
+            if st.button(words(f"role.{name}"), key=f"role_{name}", help=words("labels.open"),
+                         **state.setter(role=name)):  # fmt: skip
                 st.switch_page(page_file("specialisation"), query_params=write_link(state.scene()))

@@ -43,8 +43,7 @@ def draw_checkpoints(board: Board) -> None:
     words = board.words
     steps = checkpoints.list_steps()
     step = checkpoints.nearest_step(board.scene.step)
-    state.change(step=step)
-    st.select_slider(words("training.step"), steps, **state.bind("step"))
+    st.select_slider(words("training.step"), steps, **state.bind("step", shown=step))
     patterns = checkpoints.patterns_at(board.scene, step)[board.layer]
     titles = [words("head.chip", head=head) for head in range(len(patterns))]
     picture = explore.gallery(

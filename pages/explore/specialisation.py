@@ -3,9 +3,9 @@
 import streamlit as st
 
 from mha_view.explore import bench, direct, roles
-from mha_view.explore.board import as_toy, draw_reading_on, open_board
+from mha_view.explore.board import draw_reading_on, open_toy_board
 
-board = as_toy(open_board("specialisation"))
+board = open_toy_board("specialisation")
 words = board.words
 report = roles.load_report(words)
 

@@ -4,10 +4,10 @@ import streamlit as st
 
 from mha_view import controls
 from mha_view.explore import checkpoints, live_run, training
-from mha_view.explore.board import as_toy, draw_reading_on, open_board
+from mha_view.explore.board import draw_reading_on, open_toy_board
 
 live_run.keep_alive()
-board = as_toy(open_board("training"))
+board = open_toy_board("training")
 words = board.words
 
 if checkpoints.list_steps():

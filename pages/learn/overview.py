@@ -39,4 +39,5 @@ weights = page.config.d_model**2
 page.draw_closing(
     page.options("square", "feature", "weights", square=square, feature=feature, weights=weights),
     "square",
+    square=square,
 )
