@@ -13,8 +13,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import cache, wraps
-from typing import Any, ParamSpec, TypeVar
+from functools import cache, update_wrapper
+from typing import Any, Generic, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 from mha_view import limits
@@ -104,10 +104,15 @@ class Store:
 
     def clear(self) -> None:
         """Forget everything."""
+        self.forget(lambda key: True)
+
+    def forget(self, is_meant: Callable[[Hashable], bool]) -> None:
+        """Forget the entries whose keys are meant."""
         with self._lock:
-            while self._entries:
-                self._forget_oldest()
-            self._alive.clear()
+            for key in [key for key in self._entries if is_meant(key)]:
+                self._let_go(key)
+            for key in [key for key in self._alive if is_meant(key)]:
+                del self._alive[key]
 
     def _arrive(self, key: Hashable) -> None:
         """Nobody needs to wait for a key any more."""
@@ -136,16 +141,15 @@ class Store:
                 self.n_bytes += 0 if holders else size
             self._taken_in += self.n_bytes - before
             while self.n_bytes > self.limit:
-                self._forget_oldest()
+                self._let_go(next(iter(self._entries)))
             is_much = self._taken_in > self.limit // TRIMS
             self._taken_in = 0 if is_much else self._taken_in
         if is_much:
             give_back()
 
-    def _forget_oldest(self) -> None:
-        """Let go of what was used longest ago."""
-        _, entry = self._entries.popitem(last=False)
-        for piece in entry.pieces:
+    def _let_go(self, key: Hashable) -> None:
+        """Let go of an entry."""
+        for piece in self._entries.pop(key).pieces:
             size, holders = self._pieces.pop(piece)
             if holders > 1:
                 self._pieces[piece] = size, holders - 1
@@ -172,7 +176,7 @@ def give_back() -> None:
 STORE = Store(limits.value("CACHE_MB") * 2**20)
 
 
-def kept(make: Callable[Given, Made]) -> Callable[Given, Made]:
+class kept(Generic[Given, Made]):  # noqa: N801  (a decorator)
     """Keep what a function gives in the process's store, by its arguments.
 
     >>> @kept
@@ -181,11 +185,15 @@ def kept(make: Callable[Given, Made]) -> Callable[Given, Made]:
     >>> draw(3) is draw(3)
     True
     """
-    name = f"{make.__module__}.{make.__qualname__}"
 
-    @wraps(make)
-    def get(*args: Given.args, **kwargs: Given.kwargs) -> Made:
-        key = (name, *args, *sorted(kwargs.items()))
-        return STORE.get(key, lambda: make(*args, **kwargs))
+    def __init__(self, make: Callable[Given, Made]) -> None:
+        self._make = make
+        update_wrapper(self, make)
 
-    return get
+    def __call__(self, *args: Given.args, **kwargs: Given.kwargs) -> Made:
+        key = (self, *args, *sorted(kwargs.items()))
+        return STORE.get(key, lambda: self._make(*args, **kwargs))
+
+    def cache_clear(self) -> None:
+        """Forget what this function gave."""
+        STORE.forget(lambda key: isinstance(key, tuple) and key[0] is self)

@@ -35,7 +35,7 @@ LEFT_ALONE = ("undo", "previous", "next", "live_", "example_", "sizes_")
 
 def history(app: AppTest) -> list[Scene]:
     """What can be taken back."""
-    return app.session_state["history"] if "history" in app.session_state else []
+    return app.session_state.get("history", [])
 
 
 def key_of(widget: Any) -> str:
