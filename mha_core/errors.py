@@ -111,6 +111,14 @@ MESSAGES: dict[str, str] = {
         "{name} = {value} is no bound: expected a whole number of at least {least}. Set another "
         "one, or leave the variable out."
     ),
+    "jobs.full": (
+        "{n} long computations are waiting already, and more are not taken on. Try again in a "
+        "minute, or choose something smaller."
+    ),
+    "jobs.too_long": (
+        "This took longer than {seconds} seconds and was stopped: expected less on this server. "
+        "Choose something smaller, or run the app on a machine of your own."
+    ),
     "window.negative": (
         "A window cannot reach {reach} tokens to the {side}: expected a whole number of 0 or "
         "more, or None for no limit. The query itself is not counted."

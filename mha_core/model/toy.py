@@ -10,9 +10,9 @@ Norms are RMSNorm, attention has no biases, embedding and W_u are two matrices.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -158,6 +158,12 @@ class ToyModel(nn.Module):
 
     def __repr__(self) -> str:
         return f"ToyModel({self.sizes})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel as sizes and numbers; the toy vocabulary's tokenizer is found again there."""
+        own = None if self.tokenizer is load_tokenizer() else self.tokenizer
+        arrays = {name: value.numpy(force=True) for name, value in self.state_dict().items()}
+        return _rebuild, (self.sizes, own, arrays, self.metadata, self.training)
 
     @property
     def config(self) -> AttentionConfig:
@@ -340,3 +346,17 @@ def _with_heads(steps: AttentionSteps, heads: Tensor, w_o: Tensor) -> AttentionS
         concat=concat,
         out=linear(concat, w_o),
     )
+
+
+def _rebuild(
+    sizes: ModelConfig,
+    tokenizer: Tokenizer | None,
+    arrays: Mapping[str, NDArray[np.floating]],
+    metadata: dict[str, str],
+    training: bool,
+) -> ToyModel:
+    """Make a model out of what `ToyModel.__reduce__` took apart."""
+    model = ToyModel(sizes, tokenizer=tokenizer)
+    model.load_state_dict({name: torch.tensor(value) for name, value in arrays.items()})
+    model.metadata = dict(metadata)
+    return model.train(training)

@@ -112,6 +112,23 @@ def live_steps(
         yield LiveSnapshot(done.step, recipe.steps, loss, scores, copy_model(model))
 
 
+def live_snapshots(*, until: int, **settings: int) -> Iterator[LiveSnapshot]:
+    """The snapshots of `live_steps` up to a step.
+
+    Args:
+        until: the last step.
+        settings: see `live_steps`.
+
+    Raises:
+        ShapeError: the sizes do not fit together.
+    """
+    for snapshot in live_steps(**settings):
+        if snapshot is not None:
+            yield snapshot
+            if snapshot.step >= until:
+                return
+
+
 def copy_model(model: ToyModel) -> ToyModel:
     """The same weights in a model of their own."""
     twin = ToyModel(model.sizes, tokenizer=model.tokenizer)

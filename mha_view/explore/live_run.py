@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from mha_core.errors import TwelveHeadsError
 from mha_view import live, state
-from mha_view.explore.trainer import Run, Trainer
+from mha_view.heavy import line, session_name, tell_failure
+from mha_view.jobs import Job
 from mha_view.live import LiveSettings
 from mha_view.scene import LIVE_STEPS, Scene
 from mha_view.words import Words
@@ -23,24 +21,12 @@ if TYPE_CHECKING:
 TICK, STOP_SECONDS = 0.7, 1.0
 
 
-@st.cache_resource(show_spinner=False, max_entries=1)
-def trainer() -> Trainer:
-    """This server's trainer."""
-    return Trainer()
+KIND = "live"
 
 
-@st.cache_resource(
-    scope="session", show_spinner=False, max_entries=4,
-    on_release=lambda session: trainer().leave(session),
-)  # fmt: skip
-def session_name() -> str:
-    """This session's name in the line; when the session ends, its run ends."""
-    return uuid.uuid4().hex
-
-
-def current() -> Run | None:
+def current() -> Job | None:
     """This session's run, going on or ended."""
-    run: Run | None = st.session_state.get("live_run")
+    run: Job | None = st.session_state.get("live_run")
     return run
 
 
@@ -48,7 +34,7 @@ def keep_alive() -> None:
     """Say that this session's run is still wanted, while a page that takes long is drawn."""
     run = current()
     if run is not None:
-        trainer().check(run)
+        line().check(run, session_name())
 
 
 def is_running() -> bool:
@@ -60,26 +46,30 @@ def is_running() -> bool:
 def learnt() -> LiveSettings | None:
     """The settings of what the session's ended run has learnt; None where there is none."""
     run = current()
-    if run is None or not run.ended.is_set() or not run.snapshots:
+    if run is None or not run.ended.is_set() or not run.found:
         return None
     asked: LiveSettings = st.session_state["live_asked"]
-    return replace(asked, steps=run.snapshots[-1].step)
+    return replace(asked, steps=run.found[-1].step)
 
 
 def start(settings: LiveSettings) -> None:
     """Join the line with these settings; the run ends where its weights are wanted."""
+    from mha_core.training.live import live_snapshots
+    from mha_view.processes import in_process
 
-    def make() -> Iterator[LiveSnapshot | None]:
-        from mha_core.training.live import live_steps
-
-        sizes = {name: value for name, value in asdict(settings).items() if name != "steps"}
-        for snapshot in live_steps(**sizes, steps=LIVE_STEPS):
-            yield snapshot
-            if snapshot is not None and snapshot.step >= settings.steps:
-                return
-
+    sizes = {name: value for name, value in asdict(settings).items() if name != "steps"}
+    wanted = {**sizes, "steps": LIVE_STEPS, "until": settings.steps}
     st.session_state["live_asked"] = settings
-    st.session_state["live_run"] = trainer().ask(session_name(), make)
+    session = session_name()  # in the key: a visitor's run is their own to stop
+    st.session_state["live_run"] = line().ask(
+        session, KIND, (session, settings), lambda: in_process(live_snapshots, **wanted),
+        add_snapshot,
+    )  # fmt: skip
+
+
+def add_snapshot(earlier: list[Any], new: LiveSnapshot) -> list[Any]:
+    """Append a snapshot; the earlier ones let go of their models."""
+    return [*(replace(shot, model=new.model) for shot in earlier), new]
 
 
 def start_anew() -> None:
@@ -90,7 +80,7 @@ def start_anew() -> None:
 
 def stop() -> None:
     """Stop this session's run, keeping what has been learnt."""
-    trainer().leave(session_name())
+    line().leave(session_name(), KIND)
     st.session_state["live_run"].ended.wait(STOP_SECONDS)
 
 
@@ -98,15 +88,8 @@ def use() -> None:
     """Keep what the ended run has learnt, and make it the weights of every page."""
     settings, run = learnt(), current()
     if settings is not None and run is not None:
-        live.keep(settings, run.snapshots[-1].model)
+        live.keep(settings, run.found[-1].model)
         state.change(weights="live", **live.changes_for(settings))
-
-
-def tell_failure(failure: Exception, words: Words) -> None:
-    """Why there was no training, in the reader's words."""
-    st.error(
-        words.error(failure) if isinstance(failure, TwelveHeadsError) else words("page.broken")
-    )
 
 
 def draw_notice(words: Words, scene: Scene, *, follow: bool = True) -> None:
@@ -122,7 +105,7 @@ def draw_notice(words: Words, scene: Scene, *, follow: bool = True) -> None:
     wanted = live.settings_of(scene)
     run = current()
     if live.find(scene) is None and run is not None and learnt() == wanted:
-        live.keep(wanted, run.snapshots[-1].model)
+        live.keep(wanted, run.found[-1].model)
     if live.find(scene) is not None:
         return
     with st.container(border=True, key="live_notice"):
@@ -142,11 +125,11 @@ def _follow_briefly(words: Words) -> None:
     run = current()
     if run is None or run.ended.is_set():
         st.rerun()
-    before = trainer().check(run)
+    before = line().check(run, session_name())
     if before:
         st.info(words("live.waiting", n=before))
-    elif not run.snapshots:
+    elif not run.found:
         st.progress(0.0, words("live.starting"))
     else:
-        step, steps = run.snapshots[-1].step, max(1, st.session_state["live_asked"].steps)
+        step, steps = run.found[-1].step, max(1, st.session_state["live_asked"].steps)
         st.progress(min(step / steps, 1.0), words("live.so_far", step=step, steps=steps))

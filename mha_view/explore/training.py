@@ -11,9 +11,10 @@ import streamlit as st
 from mha_view import compute, live, state
 from mha_view.explore import checkpoints, live_run
 from mha_view.explore.board import Board
-from mha_view.explore.trainer import Run
 from mha_view.figures import explore
 from mha_view.figures.curves import curves
+from mha_view.heavy import line, session_name, tell_failure
+from mha_view.jobs import Job
 from mha_view.menu import page_file
 from mha_view.scene import LIVE_HEADS, LIVE_LAYERS, LIVE_WIDTHS, write_link
 from mha_view.show import show
@@ -103,7 +104,7 @@ def draw_live(board: Board) -> None:
     _draw_settings(words, running)
     st.fragment(_follow, run_every=live_run.TICK if running else None)(words, running)
     run = live_run.current()
-    if run is not None and run.ended.is_set() and run.snapshots:
+    if run is not None and run.ended.is_set() and run.found:
         _draw_use(words)
         _draw_result(board, run)
 
@@ -149,19 +150,19 @@ def _follow(words: Words, was_running: bool) -> None:
         st.rerun()
 
 
-def _draw_progress(run: Run, words: Words) -> None:
+def _draw_progress(run: Job, words: Words) -> None:
     """The place in line, or the step, the loss and the scores so far."""
-    before = live_run.trainer().check(run)
+    before = line().check(run, session_name())
     if before:
         st.info(words("live.waiting", n=before))
         return
     if run.failure is not None:
-        live_run.tell_failure(run.failure, words)
+        tell_failure(run.failure, words)
         return
-    if not run.snapshots:
+    if not run.found:
         st.progress(0.0, words("live.starting"))
         return
-    last = run.snapshots[-1]
+    last = run.found[-1]
     best = last.scores.best()
     over = run.ended.is_set()
     st.progress(
@@ -171,7 +172,7 @@ def _draw_progress(run: Run, words: Words) -> None:
               induction=f"{best['induction']:.2f}"),
     )  # fmt: skip
     names = [name for name in CURVES if name in last.scores.heads]
-    shots = list(run.snapshots)
+    shots = list(run.found)
     scores = {
         words(f"role.{name}"): np.array([shot.scores.best()[name] for shot in shots])
         for name in names
@@ -184,12 +185,10 @@ def _draw_progress(run: Run, words: Words) -> None:
     st.caption(words("live.counted", **_curve_numbers()))
 
 
-def _draw_result(board: Board, run: Run) -> None:
+def _draw_result(board: Board, run: Job) -> None:
     """What the trained model's heads do: its best heads, and its patterns on random repeats."""
-    words, last = board.words, run.snapshots[-1]
-    first = next(
-        (shot.step for shot in run.snapshots if shot.scores.best()["induction"] > 0.5), None
-    )
+    words, last = board.words, run.found[-1]
+    first = next((shot.step for shot in run.found if shot.scores.best()["induction"] > 0.5), None)
     if first is not None:
         st.success(words("live.formed", step=first))
     else:

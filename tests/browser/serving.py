@@ -18,13 +18,16 @@ START_SECONDS = 90
 
 
 @contextmanager
-def serve(script: str, *, base: str = "", log: Path | None = None) -> Iterator[str]:
+def serve(
+    script: str, *, base: str = "", log: Path | None = None, root: Path = ROOT
+) -> Iterator[str]:
     """Run `streamlit run <script>` and give its address without a final slash.
 
     Args:
         script: path from the root of the repository.
         base: `server.baseUrlPath`.
         log: where the server's output goes; nowhere if None.
+        root: the checkout that is served.
 
     Raises:
         RuntimeError: if the server does not get ready.
@@ -40,11 +43,11 @@ def serve(script: str, *, base: str = "", log: Path | None = None) -> Iterator[s
     }
     flags = [f"--{name}={value}" for name, value in options.items()]
     # One thread: on a shared machine two are slower than one.
-    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(root)}
     with open(log or os.devnull, "wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "streamlit", "run", script, *flags],
-            cwd=ROOT,
+            cwd=root,
             env={**os.environ, **threads},
             stdout=output,
             stderr=subprocess.STDOUT,

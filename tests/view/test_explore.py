@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +22,14 @@ from mha_view.explore import (
     examples,
     gallery,
     labels,
-    live_run,
     training,
 )
 from mha_view.explore.board import Board
 from mha_view.explore.grouping import group_tokens
 from mha_view.explore.passport import Line, passport
-from mha_view.explore.trainer import Run, Trainer
 from mha_view.figures import explore
+from mha_view.heavy import line
+from mha_view.jobs import Job
 from mha_view.menu import SECTIONS
 from mha_view.panel import literal, number
 from mha_view.scene import Scene
@@ -313,153 +311,10 @@ def test_the_bench_switches_heads_off_and_says_what_moved() -> None:
     assert int(zero.argmax()) == int(off.argmax())
 
 
-@dataclass(frozen=True)
-class Shot:
-    """A snapshot of a run that trains nothing."""
-
-    step: int
-    model: object
-
-
-class Clock:
-    """A clock that goes on when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def steps_through(gate: threading.Semaphore) -> Callable[[], Iterator[Shot]]:
-    """A run that takes a step each time the gate lets it."""
-
-    def make() -> Iterator[Shot]:
-        step = 0
-        while True:
-            gate.acquire()
-            step += 1
-            yield Shot(step, object())
-
-    return make
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    """Wait for another thread; fail after ten seconds."""
-    pause = threading.Event()
-    for _ in range(1000):
-        if is_so():
-            return
-        pause.wait(0.01)
-    pytest.fail("waited for ten seconds in vain")
-
-
-def ask(trainer: Trainer, session: str) -> tuple[Run, threading.Semaphore]:
-    """A run of a session, and the gate it waits at."""
-    gate = threading.Semaphore(0)
-    return trainer.ask(session, steps_through(gate)), gate  # type: ignore[arg-type]
-
-
-def test_one_trains_and_the_others_wait_in_line() -> None:
-    trainer = Trainer()
-    (first, gate), (second, other), (third, _) = (ask(trainer, name) for name in "abc")
-    assert [trainer.check(run) for run in (first, second, third)] == [0, 1, 2]
-    gate.release()
-    wait_until(lambda: len(first.snapshots) == 1)
-    assert second.snapshots == []
-    trainer.leave("b")
-    assert second.ended.is_set(), "who waits leaves at once"
-    assert trainer.check(third) == 1
-    trainer.leave("a")
-    gate.release()
-    assert first.ended.wait(10)
-    assert len(first.snapshots) == 2, "what was learnt is kept"
-    assert trainer.check(third) == 0
-    assert third.thread is not None
-    trainer.leave("c")
-    other.release()
-
-
-def test_a_run_stops_after_the_step_it_is_at() -> None:
-    gate = threading.Semaphore(0)
-    taken = []
-
-    def make() -> Iterator[Shot | None]:
-        for step in range(100):
-            gate.acquire()
-            taken.append(step)
-            yield Shot(step, object()) if step == 0 else None
-
-    trainer = Trainer()
-    run = trainer.ask("a", make)  # type: ignore[arg-type]
-    for _ in range(3):
-        gate.release()
-    wait_until(lambda: len(taken) == 3)
-    assert [shot.step for shot in run.snapshots] == [0], "a step without a snapshot adds none"
-    trainer.leave("a")
-    gate.release()
-    assert run.ended.wait(10)
-    assert len(taken) == 4
-
-
-def test_a_silent_run_frees_the_server() -> None:
-    clock = Clock()
-    trainer = Trainer(silent=5, clock=clock)
-    (first, gate), (second, _) = (ask(trainer, name) for name in "ab")
-    for clock.now in (3.0, 6.0):
-        trainer.check(second)
-    gate.release()
-    assert first.ended.wait(10), "nobody asked for it since 0"
-    assert not second.ended.is_set()
-    assert trainer.check(second) == 0
-    wait_until(lambda: second.thread is not None)
-    trainer.leave("b")
-
-
-def test_a_silent_place_in_line_is_given_up() -> None:
-    clock = Clock()
-    trainer = Trainer(silent=5, clock=clock)
-    (first, _), (second, _), (third, _) = (ask(trainer, name) for name in "abc")
-    clock.now = 4
-    trainer.check(first)
-    trainer.check(third)
-    clock.now = 6
-    assert trainer.check(third) == 1
-    assert second.ended.is_set()
-    trainer.leave("a")
-
-
-def test_asking_again_ends_the_sessions_old_run() -> None:
-    trainer = Trainer()
-    first, gate = ask(trainer, "a")
-    second, _ = ask(trainer, "a")
-    gate.release()
-    assert first.ended.wait(10)
-    wait_until(lambda: second.thread is not None)
-    trainer.leave("a")
-
-
-def test_a_failure_is_kept_and_frees_the_server(caplog: pytest.LogCaptureFixture) -> None:
-    def broken() -> Iterator[Shot]:
-        raise ValueError("no such thing")
-        yield
-
-    trainer = Trainer()
-    run = trainer.ask("a", broken)  # type: ignore[arg-type]
-    assert run.ended.wait(10)
-    assert str(run.failure) == "no such thing"
-    assert "a live training run failed" in caplog.text
-    second, _ = ask(trainer, "b")
-    assert trainer.check(second) == 0
-    trainer.leave("b")
-
-
-def test_earlier_snapshots_let_go_of_their_models() -> None:
-    run = Run("a", lambda: iter(()))
-    for step in range(3):
-        run.add(Shot(step, object()))  # type: ignore[arg-type]
-    assert [shot.step for shot in run.snapshots] == [0, 1, 2]
-    assert len({id(shot.model) for shot in run.snapshots}) == 1
+def check(run: Job) -> None:
+    """Ask for a run as its page does."""
+    for session in list(run.asked):
+        line().check(run, session)
 
 
 @pytest.mark.parametrize("lang", LANGS)
@@ -472,28 +327,19 @@ def test_a_visitor_trains_a_model(lang: str) -> None:
     start.click().run()
     run = app.session_state["live_run"]
     while not run.ended.wait(0.1):
-        live_run.trainer().check(run)
+        check(run)
     assert run.failure is None
-    assert run.snapshots[-1].step == run.snapshots[-1].steps
+    assert run.found[-1].step == run.found[-1].steps
     app.run()
     assert not app.exception
-    scores = [shot.scores.best()["induction"] for shot in run.snapshots]
-    formed = next((s.step for s, x in zip(run.snapshots, scores, strict=True) if x > 0.5), None)
+    scores = [shot.scores.best()["induction"] for shot in run.found]
+    formed = next((s.step for s, x in zip(run.found, scores, strict=True) if x > 0.5), None)
     told = [item.value for kind in ("success", "info") for item in app.get(kind)]
     if formed is None:
-        assert words("live.not_formed", step=run.snapshots[-1].step) in told
+        assert words("live.not_formed", step=run.found[-1].step) in told
     else:
         assert words("live.formed", step=formed) in told
     assert pictures(app) >= 2
-
-
-def test_sizes_that_do_not_fit_are_told_in_words() -> None:
-    from mha_core.training.live import live_steps
-
-    trainer = Trainer()
-    run = trainer.ask("a", lambda: live_steps(d_model=30, n_heads=4))
-    assert run.ended.wait(60)
-    assert "30" in Words("zh").error(run.failure)  # type: ignore[arg-type]
 
 
 def test_the_slider_moves_patterns_and_curves_together(

@@ -13,7 +13,8 @@ from streamlit.testing.v1 import AppTest
 from mha_core.model.toy import ToyModel
 from mha_core.training.live import live_sizes, live_steps, pool_ids
 from mha_view import compute, live
-from mha_view.explore import live_run
+from mha_view.heavy import line
+from mha_view.jobs import Job
 from mha_view.live import LiveSettings
 from mha_view.menu import SECTIONS
 from mha_view.scene import Scene, write_link
@@ -149,11 +150,17 @@ def test_a_smaller_models_layers_and_heads_are_shown_as_what_they_are() -> None:
     assert any("Head 3" in text and "Head 4" not in text for text in pills)
 
 
+def check(run: Job) -> None:
+    """Ask for a run as its page does."""
+    for session in list(run.asked):
+        line().check(run, session)
+
+
 def wait_for_run(app: AppTest) -> None:
     """Wait until the session's run has ended, asking for it as its page does."""
     run = app.session_state["live_run"]
     while not run.ended.wait(0.1):
-        live_run.trainer().check(run)
+        check(run)
 
 
 @pytest.mark.parametrize("lang", LANGS)
@@ -183,8 +190,8 @@ def test_a_stopped_run_becomes_the_weights_of_every_page(lang: str) -> None:
     [start] = [button for button in app.button if button.label == words("live.start")]
     start.click().run()
     run = app.session_state["live_run"]
-    while not run.snapshots and not run.ended.wait(0.05):
-        live_run.trainer().check(run)
+    while not run.found and not run.ended.wait(0.05):
+        check(run)
     [stop] = [button for button in app.button if button.label == words("live.stop")]
     stop.click().run()
     assert run.ended.is_set()
@@ -193,7 +200,7 @@ def test_a_stopped_run_becomes_the_weights_of_every_page(lang: str) -> None:
     assert words("live.used") in texts(app)
     scene = app.session_state["scene"]
     assert scene.weights == "live"
-    assert scene.live_steps == run.snapshots[-1].step
+    assert scene.live_steps == run.found[-1].step
     link = write_link(scene)
     assert (link["live_d"], link["live_h"], link["live_n"]) == ("32", "2", "1")
     app = open_again(app, "attention")

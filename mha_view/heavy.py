@@ -1,0 +1,106 @@
+"""This server's line for heavy work, and how a page waits in it: place, progress, a way to stop."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
+
+import streamlit as st
+
+from mha_core.errors import TwelveHeadsError
+from mha_view import limits
+from mha_view.jobs import Job, Line, Make
+from mha_view.words import Words
+
+TICK = 0.25  # seconds between two looks at a job
+
+
+@st.cache_resource(show_spinner=False, max_entries=1)
+def line() -> Line:
+    """This server's line."""
+    return Line(
+        workers=limits.value("WORKERS"),
+        most_waiting=limits.value("QUEUE"),
+        most_seconds=float(limits.value("JOB_SECONDS")),
+    )
+
+
+@st.cache_resource(
+    scope="session", show_spinner=False, max_entries=4,
+    on_release=lambda session: line().leave(session),
+)  # fmt: skip
+def session_name() -> str:
+    """This session's name in the line; when the session ends, it leaves the line."""
+    return uuid.uuid4().hex
+
+
+def tell_failure(failure: Exception, words: Words) -> None:
+    """Why there is no result, in the reader's words."""
+    st.error(
+        words.error(failure) if isinstance(failure, TwelveHeadsError) else words("page.broken")
+    )
+
+
+def once(function: Callable[..., Any], *arguments: Any) -> Make:
+    """One call as a job that finds one thing."""
+
+    def make() -> Iterator[Any]:
+        yield function(*arguments)
+
+    return make
+
+
+def wait_for(words: Words, kind: str, key: Hashable, make: Make) -> Any:
+    """What a heavy job finds last; the page ends with a message where there is nothing.
+
+    Meanwhile the reader sees their place in line and may stop it. A newer run of the page, or one
+    of another page, leaves the job to those who still want it.
+
+    Args:
+        words: the reader's words.
+        kind: what sort of work; a session has one of each.
+        key: what is computed: equal keys are computed once.
+        make: see `Job`.
+    """
+    stopped = f"stopped_{kind}"
+    if st.session_state.get(stopped) == key:
+        st.info(words("heavy.stopped"))
+        st.button(words("heavy.again"), key=f"again_{kind}", type="primary",
+                  on_click=st.session_state.pop, args=(stopped, None))  # fmt: skip
+        st.stop()
+    try:
+        job = line().ask(session_name(), kind, key, make)
+    except TwelveHeadsError as full:
+        tell_failure(full, words)
+        st.button(words("heavy.again"), key=f"again_{kind}", type="primary")
+        st.stop()
+    if not job.ended.wait(TICK):
+        _wait(job, words, stopped)
+    if job.failure is not None:
+        tell_failure(job.failure, words)
+        st.stop()
+    if not job.found:  # it was stopped by a newer wish of the same session
+        st.stop()
+    return job.found[-1]
+
+
+def _wait(job: Job, words: Words, stopped: str) -> None:
+    """Show where the job stands until it has ended."""
+    place = st.container(border=True, key=f"waiting_{job.kind}")
+    with place:
+        told = st.empty()
+        st.button(words("heavy.stop"), key=f"stop_{job.kind}",
+                  on_click=st.session_state.__setitem__, args=(stopped, job.key))  # fmt: skip
+    try:
+        while not job.ended.wait(TICK):
+            before = line().check(job, session_name())
+            with told:
+                if before:
+                    st.info(words("heavy.waiting", n=before))
+                else:
+                    st.info(words("heavy.working"), icon="⏳")
+    finally:
+        if not job.ended.is_set():
+            line().leave(session_name(), job.kind)
+    place.empty()
