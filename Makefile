@@ -1,15 +1,19 @@
 # Two commands: `make run` and `make test`. Each sets up what it needs, once.
 PYTHON ?= python3
 PORT ?= 8501
+WORKERS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: run test check browser bench bench-ui bench-memory clean
+.PHONY: run serve test check browser bench bench-ui bench-load bench-memory clean
 
 run: $(VENV)/run.stamp
 	$(BIN)/streamlit run app.py --server.port $(PORT)
+
+serve: $(VENV)/run.stamp
+	$(BIN)/python deploy/serve.py --workers $(WORKERS) --port $(PORT)
 
 test: $(VENV)/test.stamp check browser
 
@@ -28,6 +32,9 @@ bench: $(VENV)/test.stamp
 
 bench-ui: $(VENV)/test.stamp
 	$(BIN)/python -m benchmarks.ui
+
+bench-load: $(VENV)/test.stamp
+	$(BIN)/python -m benchmarks.load --heavy
 
 bench-memory: $(VENV)/test.stamp
 	$(BIN)/python -m benchmarks.memory

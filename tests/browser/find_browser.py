@@ -1,7 +1,7 @@
 """Find a Chromium for the browser tests, and with `--install` get one.
 
 python -m tests.browser.find_browser            # print where it is
-python -m tests.browser.find_browser --install  # make sure there is one, and Chinese letters
+python -m tests.browser.find_browser --install  # make sure there is one, Chinese letters, a proxy
 """
 
 from __future__ import annotations
@@ -36,8 +36,13 @@ def _find_playwrights() -> str | None:
     return path if Path(path).exists() else None
 
 
+def find_proxy() -> str | None:
+    """Return the path of HAProxy, which stands before several processes."""
+    return shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin")
+
+
 def install() -> None:
-    """Get what is missing: Playwright's Chromium, else Debian's; and a font with Chinese."""
+    """Get what is missing: Playwright's Chromium, else Debian's; a font with Chinese; HAProxy."""
     if find_browser() is None:
         _run(sys.executable, "-m", "playwright", "install", "chromium")
     if find_browser() is None and _can_use_apt():
@@ -45,6 +50,9 @@ def install() -> None:
         _run("apt-get", "install", "-y", "--no-install-recommends", "chromium")
     if not _has_chinese_font() and _can_use_apt():
         _run("apt-get", "install", "-y", "--no-install-recommends", "fonts-noto-cjk")
+    if find_proxy() is None and _can_use_apt():
+        _run("apt-get", "update")
+        _run("apt-get", "install", "-y", "--no-install-recommends", "haproxy")
 
 
 def _has_chinese_font() -> bool:
