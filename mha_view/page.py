@@ -150,6 +150,7 @@ class Page:
         self, options: Mapping[str, str], answer: str, values: Mapping[str, object]
     ) -> None:
         """The question, and after an answer, whether it is right and why."""
+        options = distinct(options, answer)
         given = st.radio(
             self.text("ask", **values),
             list(options),
@@ -222,6 +223,17 @@ def open_page_as(kind: type[AnyPage], name: str, now: Scene | None = None) -> An
     for way in compute.outside_training(now):
         st.caption(f"⚠ {words(f'outside.{way}', most=compute.TRAINED_TOKENS)}")
     return page
+
+
+def distinct(options: Mapping[str, str], answer: str) -> dict[str, str]:
+    """The answers without those that read like another, so that one is right and no other says
+    the same.
+
+    >>> distinct({"words": "S = 3", "characters": "S = 9", "tokens": "S = 3"}, "tokens")
+    {'characters': 'S = 9', 'tokens': 'S = 3'}
+    """
+    names = {options[name]: name for name in [*reversed(list(options)), answer]}
+    return {name: text for name, text in options.items() if names[text] == name}
 
 
 def chips(steps: Iterable[Step], axes: str, head: int, kv_head: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -76,16 +76,3 @@ def draw_column(page: Page) -> None:
         )
     )
     st.code(f"[{first}{more}]", wrap_lines=True)
-
-
-def distinct(counts: Mapping[str, int]) -> list[str]:
-    """The names whose numbers differ, the right one first among equals.
-
-    >>> distinct({"words": 3, "characters": 9, "tokens": 3})
-    ['characters', 'tokens']
-    """
-    seen: dict[int, str] = {}
-    for name, count in counts.items():
-        if name == "tokens" or count not in seen:
-            seen[count] = name
-    return [name for name in counts if name in seen.values()]

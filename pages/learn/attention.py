@@ -39,7 +39,7 @@ show(chain(trace, head, labels, words), words)
 st.caption(words("attention.chain.caption"))
 
 st.subheader(words("attention.divisor"))
-d_model = page.config.n_heads * page.config.d_head
+d_model = page.config.d_model
 variants = {
     words("attention.by_head", d=page.config.d_head): trace.pattern[head],
     words("attention.by_model", d=d_model): look_again(trace, head, scale=d_model**-0.5),

@@ -1,15 +1,14 @@
 """Q cut into h bands of d_head rows: a view, no new parameters; and the way that goes wrong."""
 
-import numpy as np
 import streamlit as st
 
-from mha_core.whatif import as_one_head
 from mha_view.figures.layer import head_tiles, two_splits
 from mha_view.figures.walk import feature_matrix
 from mha_view.page import open_page
 from mha_view.show import show
 from mha_view.walk import derivations
 from mha_view.walk.choose import largest_cell
+from mha_view.walk.split import added_parameters
 
 page = open_page("heads")
 words, trace, config = page.words, page.trace, page.config
@@ -32,10 +31,9 @@ both, difference = two_splits(trace, page.head, words)
 show(both, words)
 st.caption(words("heads.wrong.caption", difference=f"{difference:.2f}", n=config.n_heads))
 
-added = np.size(trace.weights.w_q) - np.size(as_one_head(trace).weights.w_q)
 page.draw_closing(
     page.options(
         "none", "some", "square", some=config.n_heads * config.d_head, square=config.d_model**2
     ),
-    "none" if added == 0 else "some",
+    "some" if added_parameters(trace) else "none",
 )

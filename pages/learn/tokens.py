@@ -26,5 +26,4 @@ counts = {
     "characters": len(page.scene.text),
     "tokens": len(page.reading),
 }
-options = {name: page.text(f"option_{name}", **counts) for name in tokens.distinct(counts)}
-page.draw_closing(options, "tokens", **counts)
+page.draw_closing(page.options(*counts, **counts), "tokens", **counts)
