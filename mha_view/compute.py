@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mha_core.config import AttentionConfig
+from mha_core.errors import ShapeError
 from mha_core.masks import named_mask
 from mha_core.rope import Rope
-from mha_view import live
+from mha_view import limits, live
 from mha_view.scene import Scene
 from mha_view.store import STORE, kept
 
@@ -30,12 +31,14 @@ if TYPE_CHECKING:
     from mha_core.trace import AttentionTrace
     from mha_core.weights import AttentionWeights, Floats
 
-MOST_TOKENS = 1_024
+MOST_TOKENS = limits.value("MOST_TOKENS")
 TRAINED_TOKENS = 48
 # The shipped model's sizes, known here so that the frame can be drawn before torch is loaded.
 TOY_FEATURES, TOY_HEADS, TOY_LAYERS = 96, 6, 3
 # Above this many tokens the best device is worth the trip there and back.
 DEVICE_TOKENS = 256
+# More cells of patterns than these (twelve heads of 256 tokens) take a part of a second and more.
+HEAVY_CELLS = 12 * 256**2
 
 
 @dataclass(frozen=True)
@@ -199,6 +202,17 @@ def walk_of(scene: Scene) -> Walk:
     scene = resolve(scene)
     uses = () if is_trained(scene) else (_weights_key(scene), _embedding_key(scene))
     return STORE.get(("walk", walk_key(scene)), lambda: _walk_scene(scene), uses)
+
+
+def is_heavy(scene: Scene) -> bool:
+    """Whether walking a scene takes long enough to wait in line for, and it has not been walked."""
+    scene = resolve(scene)
+    try:
+        n_heads = config_of(scene).n_heads
+    except ShapeError:
+        return False
+    cells = n_layers_of(scene) * n_heads * len(reading_of(scene)) ** 2
+    return cells > HEAVY_CELLS and ("walk", walk_key(scene)) not in STORE
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from typing import Any
 import streamlit as st
 
 from mha_core.errors import TwelveHeadsError
-from mha_view import limits
+from mha_view import compute, limits
 from mha_view.jobs import Job, Line, Make
+from mha_view.scene import Scene
 from mha_view.words import Words
 
 TICK = 0.25  # seconds between two looks at a job
@@ -51,6 +52,33 @@ def once(function: Callable[..., Any], *arguments: Any) -> Make:
     return make
 
 
+def walk_of(words: Words, scene: Scene) -> compute.Walk:
+    """The walk of a scene; a heavy one is waited for in line."""
+    if not compute.is_heavy(scene):
+        return compute.walk_of(scene)
+    scene = compute.resolve(scene)
+    found: compute.Walk = wait_for(
+        words, "walk", compute.walk_key(scene), once(compute.walk_of, scene)
+    )
+    return found
+
+
+def differences_of(words: Words, scene: Scene, walk: compute.Walk) -> compute.Differences:
+    """How far a layer is from its other forms; a heavy one is waited for in line.
+
+    Args:
+        words: the reader's words.
+        scene: whose layer.
+        walk: the scene's walk, held so that it is not computed again meanwhile.
+    """
+    if walk.layers[0].pattern.size * len(walk.layers) <= compute.HEAVY_CELLS:
+        return compute.differences_of(scene)
+    scene = compute.resolve(scene)
+    key = (compute.walk_key(scene), scene.layer)
+    found: compute.Differences = wait_for(words, "check", key, once(compute.differences_of, scene))
+    return found
+
+
 def wait_for(words: Words, kind: str, key: Hashable, make: Make) -> Any:
     """What a heavy job finds last; the page ends with a message where there is nothing.
 
@@ -87,10 +115,10 @@ def wait_for(words: Words, kind: str, key: Hashable, make: Make) -> Any:
 
 def _wait(job: Job, words: Words, stopped: str) -> None:
     """Show where the job stands until it has ended."""
-    place = st.container(border=True, key=f"waiting_{job.kind}")
-    with place:
+    place = st.empty()
+    with place.container(border=True):
         told = st.empty()
-        st.button(words("heavy.stop"), key=f"stop_{job.kind}",
+        st.button(words("heavy.stop"), key=f"stop_{job.kind}_{hash(job.key)}",
                   on_click=st.session_state.__setitem__, args=(stopped, job.key))  # fmt: skip
     try:
         while not job.ended.wait(TICK):

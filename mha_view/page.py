@@ -13,7 +13,7 @@ import streamlit as st
 from mha_core.config import AttentionConfig
 from mha_core.errors import TwelveHeadsError
 from mha_core.palette import ROLE_OF
-from mha_view import compute, controls, frame, state, thread, warmup
+from mha_view import compute, controls, frame, heavy, state, thread, warmup
 from mha_view.export import save_page
 from mha_view.formulas import FORMULAS, formula
 from mha_view.scene import Scene
@@ -53,7 +53,7 @@ class Page:
     def walk(self) -> compute.Walk:
         """The sentence through every layer."""
         with st.spinner(self.words("working")):
-            return compute.walk_of(self.scene)
+            return heavy.walk_of(self.words, self.scene)
 
     @cached_property
     def trace(self) -> AttentionTrace:
@@ -215,9 +215,12 @@ def open_page_as(kind: type[AnyPage], name: str, now: Scene | None = None) -> An
         st.error(words.error(error))
         st.stop()
     reading = compute.reading_of(now)
+    walk = heavy.walk_of(words, now) if compute.is_heavy(now) else None  # before anything needs it
     frame.draw_strip(words, name, config, len(reading))
     controls.draw_heads(words, config.n_heads)
     page = kind(name, words, now, config, reading)
+    if walk is not None:
+        vars(page)["walk"] = walk
     page.draw_headline()
     warmup.tell_first_words()
     for way in compute.outside_training(now):
@@ -265,7 +268,7 @@ def chips(steps: Iterable[Step], axes: str, head: int, kv_head: int) -> str:
 
 def draw_check(page: Page) -> None:
     """How far the layer is from the article's own form, computed twice, and from the fused one."""
-    differences = compute.differences_of(page.scene)
+    differences = heavy.differences_of(page.words, page.scene, page.walk)
     words = page.words
     worst = max(differences.relative, key=differences.relative.__getitem__)
     named = {

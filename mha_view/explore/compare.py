@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mha_core.errors import TwelveHeadsError
 from mha_core.heads.measures import MEASURES, Seen
 from mha_core.heads.regroup import divergences, moved
-from mha_view import compute, state
+from mha_view import compute, heavy, state
 from mha_view.explore import checkpoints, live_run
 from mha_view.explore.board import Board
 from mha_view.explore.passport import counted_note
@@ -61,7 +61,8 @@ def make_side(scene: Scene, layer: int, head: int, title: str, step: int | None 
     """
     reading = compute.reading_of(scene)
     if step is None:
-        layers = [trace.pattern for trace in compute.walk_of(scene).layers]
+        walk = heavy.walk_of(Words(state.scene().lang), scene)
+        layers = [trace.pattern for trace in walk.layers]
     else:
         layers = list(checkpoints.patterns_at(scene, step))
     patterns = layers[min(layer, len(layers) - 1)]
