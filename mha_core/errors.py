@@ -34,6 +34,22 @@ MESSAGES: dict[str, str] = {
         "In {path} the tensor {name} has shape {found}; the sizes ask for {expected}. Restore the "
         "file or train again."
     ),
+    "report.file": (
+        "{path} holds no measured figures that can be read ({reason}). Write them with "
+        "`python -m mha_core.evaluate --write`."
+    ),
+    "report.weights": (
+        "{path} was measured on the weights {found}, these are {expected}. Measure these with "
+        "`python -m mha_core.evaluate --write`."
+    ),
+    "report.model": (
+        "The model was not read from a weights file, so its figures cannot be kept with its hash. "
+        "Save it and load it first."
+    ),
+    "report.card": (
+        "The model card has places for {found}; expected one for each of {expected}. Put "
+        "`<!-- measured: NAME -->` and `<!-- end -->` round each."
+    ),
     "ablation.documents": "A mean needs at least one document. Give some token sequences.",
     "ablation.means": (
         "Mean ablation needs each head's mean output. Pass means=mean_heads(model, documents), or "

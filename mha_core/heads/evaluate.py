@@ -6,7 +6,7 @@ either. Every score comes with its sample size, a bootstrap interval and its bas
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
@@ -25,6 +25,7 @@ from mha_core.heads.everyday import (
 )
 from mha_core.heads.measures import MEASURES, Seen
 from mha_core.heads.probe import (
+    KINDS,
     TASK_RELATION,
     TASKS,
     Knock,
@@ -45,12 +46,13 @@ from mha_core.heads.roles import (
     SCORE_SEED,
     Floats,
     Role,
-    measure_roles,
     relation_masses,
+    relation_role,
+    repeat_roles,
 )
 from mha_core.heads.sample import Interval, bootstrap
 from mha_core.language.mixture import make_documents
-from mha_core.model.toy import ToyModel
+from mha_core.model.toy import Head, ToyModel
 
 MEANS_COUNT = 100  # documents that a head's mean output is taken over
 ROLE_MASS = 0.3  # a head takes part in a role when this much of its attention is on the target
@@ -84,9 +86,9 @@ def task_pairs(task: str, count: int = COUNT) -> tuple[Pair, ...]:
     return tuple(pairs_for(task, SCORE_SEED, count))
 
 
-def measure_tasks(model: ToyModel, count: int = COUNT) -> dict[str, Interval]:
-    """The accuracy on minimal pairs, by task; chance is .5."""
-    return {task: bootstrap(choose(model, task_pairs(task, count))) for task in TASKS}
+def measure_task(model: ToyModel, task: str, count: int = COUNT) -> Interval:
+    """The accuracy on minimal pairs; chance is .5."""
+    return bootstrap(choose(model, task_pairs(task, count)))
 
 
 @dataclass(frozen=True)
@@ -111,33 +113,31 @@ def measure_accuracy(model: ToyModel, task: str, count: int, knock: Knock | None
     return Accuracy(float(prefer_right(logits, pairs).mean()), exact)
 
 
-def measure_knockout(model: ToyModel, count: int = COUNT) -> dict[str, dict[str, Any]]:
-    """The accuracy of each task with single edges forbidden.
+def measure_knockout(model: ToyModel, task: str, count: int = COUNT) -> dict[str, Any]:
+    """The accuracy of a task with single edges forbidden.
 
     `role` forbids query → target in the heads with mass of `ROLE_MASS` there; `others` the same
     edge in all other heads; `distractor` the edge to the distractor in every head.
     """
-    found: dict[str, dict[str, Any]] = {}
-    for task, kind in TASK_RELATION.items():
-        mass = relation_masses(model, kind, CHOOSE_SEED, count).mean(0)
-        measured = {
-            "intact": None,
-            "role": _cut_target(mass >= ROLE_MASS),
-            "others": _cut_target(mass < ROLE_MASS),
-            "every": _cut_target(mass > -1),
-            "distractor": _cut_distractor,
-        }
-        if task_pairs(task, count)[0].distractor is None:
-            del measured["distractor"]
-        found[task] = {
-            "heads": np.argwhere(mass >= ROLE_MASS).tolist(),
-            "n": count,
-            "groups": len(groups_for(task)),
-        } | {
-            name: asdict(measure_accuracy(model, task, count, knock))
-            for name, knock in measured.items()
-        }
-    return found
+    mass = relation_masses(model, TASK_RELATION[task], CHOOSE_SEED, count).mean(0)
+    measured = {
+        "intact": None,
+        "role": _cut_target(mass >= ROLE_MASS),
+        "others": _cut_target(mass < ROLE_MASS),
+        "every": _cut_target(mass > -1),
+        "distractor": _cut_distractor,
+    }
+    if task_pairs(task, count)[0].distractor is None:
+        del measured["distractor"]
+    accuracies = {
+        name: asdict(measure_accuracy(model, task, count, knock))
+        for name, knock in measured.items()
+    }
+    return {
+        "heads": np.argwhere(mass >= ROLE_MASS).tolist(),
+        "n": count,
+        "groups": len(groups_for(task)),
+    } | accuracies
 
 
 def _cut_target(inside: NDArray[np.bool_]) -> Knock:
@@ -198,24 +198,18 @@ def measure_heads(model: ToyModel, count: int = COUNT) -> dict[str, dict[str, An
 
 
 def measure_copying(model: ToyModel, count: int = COUNT) -> dict[str, Any]:
-    """How much of random repeats is copied: of any words, of nouns, of nouns without each head."""
-    nouns = draw_repeats(noun_ids(), SCORE_SEED, count)
-    any_words = draw_repeats(word_ids(), SCORE_SEED, count)
-    means = measure_means(model)
-
-    def without(layer: int, head: int) -> float:
-        edit = ablate(model, [(layer, head)], mode="mean", means=means)
-        return copying(model, nouns, edit_heads=edit)
-
+    """How much of random repeats is copied, of any words and of nouns."""
     return {
-        "any": copying(model, any_words),
-        "nouns": copying(model, nouns),
-        "without": [
-            [without(layer, head) for head in range(model.n_heads)]
-            for layer in range(model.n_layers)
-        ],
+        "any": copying(model, draw_repeats(word_ids(), SCORE_SEED, count)),
+        "nouns": copying(model, draw_repeats(noun_ids(), SCORE_SEED, count)),
         "n": count,
     }
+
+
+def copying_without(model: ToyModel, head: Head, means: Tensor, count: int = COUNT) -> float:
+    """How much of the same repeats of nouns is copied when a head is replaced by its mean."""
+    edit = ablate(model, [head], mode="mean", means=means)
+    return copying(model, draw_repeats(noun_ids(), SCORE_SEED, count), edit_heads=edit)
 
 
 def measure_means(model: ToyModel) -> Tensor:
@@ -224,34 +218,109 @@ def measure_means(model: ToyModel) -> Tensor:
     return mean_heads(model, [ids_of(d) for d in make_documents(CHOOSE_SEED, MEANS_COUNT)])
 
 
-def measure_damage(model: ToyModel, count: int = 100) -> dict[str, Any]:
-    """How much accuracy each task loses when one head is replaced by its mean."""
-    tasks = {task: task_pairs(task, count) for task in TASKS}
-    damage = damage_matrix(model, tasks, mode="mean", means=measure_means(model))
-    return {"mode": "mean", "tasks": list(tasks), "loss": damage.round(4).tolist(), "n": count}
+def measure_damage(
+    model: ToyModel, task: str, means: Tensor, count: int = 100
+) -> list[list[float]]:
+    """How much accuracy a task loses when one head is replaced by its mean, [layer][head]."""
+    damage = damage_matrix(model, {task: task_pairs(task, count)}, mode="mean", means=means)[0]
+    lost: list[list[float]] = damage.round(4).tolist()
+    return lost
 
 
-def evaluate(model: ToyModel, count: int = COUNT, *, full: bool = True) -> dict[str, Any]:
-    """Everything the model card and the pages show, ready for JSON.
+@dataclass(frozen=True)
+class Progress:
+    """How far an evaluation is.
+
+    Attributes:
+        part: what is measured next, one of `SECONDS`.
+        share: how much is done, from 0 to 1, by about the time it takes.
+    """
+
+    part: str
+    share: float
+
+
+# About how long a piece of each part takes, beside the others.
+SECONDS = {
+    "roles": 0.35, "tasks": 0.12, "copying": 0.2, "knockout": 0.45, "heads": 0.6, "damage": 0.25,
+}  # fmt: skip
+
+
+def evaluate_parts(
+    model: ToyModel, count: int = COUNT, *, full: bool = True
+) -> Generator[Progress, None, dict[str, Any]]:
+    """Evaluate a model piece by piece; stop by not asking for the next one.
 
     Args:
         model: the model, on the precision it is stored in.
         count: documents for each score.
-        full: with every measure of every head and the damage matrix as well.
+        full: with every measure of every head, and what is lost without each head, as well.
+
+    Yields:
+        How far it is, before each piece.
+
+    Returns:
+        Everything the model card and the pages show, ready for JSON.
     """
-    roles = measure_roles(model, count)
-    report: dict[str, Any] = {
-        "roles": {name: asdict(role) for name, role in roles.items()},
-        "tasks": {task: asdict(interval) for task, interval in measure_tasks(model, count).items()},
-        "copying": measure_copying(model, count),
-        "knockout": measure_knockout(model, count),
-        "everyday": measure_everyday(model, roles),
-    }
-    report["passed"] = judge(report)
+    heads = [(layer, head) for layer in range(model.n_layers) for head in range(model.n_heads)]
+    pieces = {"roles": len(KINDS) + 1, "tasks": len(TASKS), "copying": 1, "knockout": len(TASKS)}
     if full:
-        report["heads"] = measure_heads(model, count)
-        report["damage"] = measure_damage(model, min(count, 100))
+        pieces |= {"copying": 1 + len(heads), "heads": 1, "damage": len(TASKS)}
+    total = sum(SECONDS[part] * number for part, number in pieces.items())
+    done = 0.0
+
+    def step(part: str) -> Progress:
+        nonlocal done
+        progress = Progress(part, done / total)
+        done += SECONDS[part]
+        return progress
+
+    roles: dict[str, Role] = {}
+    for kind in KINDS:
+        yield step("roles")
+        roles[kind] = relation_role(model, kind, count)
+    yield step("roles")
+    roles |= repeat_roles(model, count)
+    report: dict[str, Any] = {"roles": {name: asdict(role) for name, role in roles.items()}}
+    report["tasks"] = {}
+    for task in TASKS:
+        yield step("tasks")
+        report["tasks"][task] = asdict(measure_task(model, task, count))
+    yield step("copying")
+    report["copying"] = measure_copying(model, count)
+    report["knockout"] = {}
+    for task in TASKS:
+        yield step("knockout")
+        report["knockout"][task] = measure_knockout(model, task, count)
+    report["everyday"] = measure_everyday(model, roles)
+    report["passed"] = judge(report)
+    if not full:
+        return report
+    means, damage_count = measure_means(model), min(count, 100)
+    without = np.zeros((model.n_layers, model.n_heads))
+    for layer, head in heads:
+        yield step("copying")
+        without[layer, head] = copying_without(model, (layer, head), means, count)
+    report["copying"]["without"] = without.tolist()
+    yield step("heads")
+    report["heads"] = measure_heads(model, count)
+    loss = []
+    for task in TASKS:
+        yield step("damage")
+        loss.append(measure_damage(model, task, means, damage_count))
+    report["damage"] = {"mode": "mean", "tasks": list(TASKS), "loss": loss, "n": damage_count}
     return report
+
+
+def evaluate(model: ToyModel, count: int = COUNT, *, full: bool = True) -> dict[str, Any]:
+    """Evaluate a model at one go; see `evaluate_parts`."""
+    parts = evaluate_parts(model, count, full=full)
+    while True:
+        try:
+            next(parts)
+        except StopIteration as end:
+            report: dict[str, Any] = end.value
+            return report
 
 
 def judge(report: Mapping[str, Any]) -> dict[str, bool]:
@@ -286,43 +355,3 @@ def judge(report: Mapping[str, Any]) -> dict[str, bool]:
         everyday["agreement"]["found"] >= THRESHOLDS["everyday agreement"]
     )
     return passed
-
-
-def _two(accuracy: Mapping[str, Any] | None) -> str:
-    """Pair and exact accuracy side by side."""
-    if accuracy is None:
-        return "     –      "
-    exact = "  –  " if accuracy["exact"] is None else format(accuracy["exact"], ".3f")
-    return f"{accuracy['pair']:.3f}/{exact}"
-
-
-def format_report(report: Mapping[str, Any]) -> str:
-    """The report as lines a person reads."""
-    lines = ["role             head  mass  [95 % interval]  argmax  highest baseline"]
-    for name, role in report["roles"].items():
-        mass, argmax = role["mass"], role["argmax"]
-        over = max(role["baselines"], key=role["baselines"].get)
-        lines.append(
-            f"{name:16} {role['head'][0]}.{role['head'][1]}   {mass['mean']:.3f} "
-            f"[{mass['low']:.3f}, {mass['high']:.3f}]  "
-            f"{'  –  ' if argmax is None else format(argmax['mean'], '.3f')}   "
-            f"{role['baselines'][over]:.3f} {over}"
-        )
-    lines.append(
-        "\npair accuracy / exact: intact, and without the edge in role heads, others, to distractor"
-    )
-    for task, cut in report["knockout"].items():
-        columns = [_two(cut.get(name)) for name in ("intact", "role", "others", "distractor")]
-        heads = " ".join(f"{layer}.{head}" for layer, head in cut["heads"])
-        lines.append(f"{task:18} {'   '.join(columns)}   [{heads}] of {cut['groups']}")
-    copying = report["copying"]
-    lines.append(f"\ncopying: any {copying['any']:.3f}, nouns {copying['nouns']:.3f}")
-    for name, found in report["everyday"].items():
-        shown = {key: value for key, value in found.items() if key != "missed"}
-        lines.append(f"everyday {name}: {shown}")
-    failed = [name for name, passed in report["passed"].items() if not passed]
-    lines.append(
-        f"thresholds met: {len(report['passed']) - len(failed)} of {len(report['passed'])}"
-    )
-    lines.append(f"not met: {', '.join(failed) or 'none'}")
-    return "\n".join(lines)

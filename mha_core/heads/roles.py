@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mha_core.heads.measures import hits, mass_on
-from mha_core.heads.probe import KINDS, Row, attention_rows, rows_for
+from mha_core.heads.probe import Row, attention_rows, rows_for
 from mha_core.heads.repeats import draw_repeats, repeat_chance, repeat_scores, word_ids
 from mha_core.heads.sample import (
     Interval,
@@ -115,9 +115,3 @@ def repeat_roles(model: ToyModel, count: int = COUNT) -> dict[str, Role]:
             baselines["offset"] = 1 / (LONGEST - SHORTEST + 1)  # each length has its own
         roles[name] = Role(name, head, mass, None, baselines)
     return roles
-
-
-def measure_roles(model: ToyModel, count: int = COUNT) -> dict[str, Role]:
-    """Every role with its best head."""
-    found: dict[str, Role] = {kind: relation_role(model, kind, count) for kind in KINDS}
-    return found | repeat_roles(model, count)

@@ -1,113 +1,150 @@
-"""What the trained heads were measured to do: computed by the core once, then kept for everyone.
+"""What the trained heads were measured to do: shipped with the weights, measured again on request.
 
-The numbers are those of `python -m mha_core.evaluate --json`. They are measured in a thread of
-their own, so a page may wait for them, or go on without them and ask again.
+The numbers are those of `python -m mha_core.evaluate`. A measurement goes on in a thread of its
+own, one for the whole server, so a page may wait for it or go on without it and ask again.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Generator
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from mha_core.errors import DataError
 from mha_view import compute
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from mha_core.heads.evaluate import Progress
+
 Report = dict[str, Any]
-Progress = Callable[[str, float], None]
+log = logging.getLogger("twelve_heads")
 
 
 @dataclass(eq=False)
 class Measuring:
-    """The one measurement of the shipped weights, going on or done.
+    """A measurement of the shipped weights, going on or ended.
 
     Attributes:
+        is_needed: there are no other figures, so it goes on whoever leaves.
+        followers: the sessions that wait for it.
         part: what is being measured.
         share: how much is done, from 0 to 1.
-        ended: set when there is a report or a failure.
+        stop: set to end it after the piece it is at.
+        ended: set when there is a report, a failure, or a stop.
         report: what was measured, None before the end.
         failure: what went wrong, or None.
     """
 
+    is_needed: bool = True
+    followers: set[str] = field(default_factory=set)
     part: str = "roles"
     share: float = 0.0
+    stop: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
     report: Report | None = None
     failure: Exception | None = None
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended without a report."""
+        return self.ended.is_set() and self.report is None
+
     def run(self) -> None:
-        """Measure everything."""
+        """Measure everything, or until it is stopped."""
         try:
-            self.report = _measure_parts(self._tell)
+            pieces = _measure()
+            while not self.stop.is_set():
+                progress = next(pieces)
+                self.part, self.share = progress.part, progress.share
+        except StopIteration as end:
+            self.report = end.value
         except Exception as failure:  # raised again where the report is asked for
             log.error("the trained heads could not be measured", exc_info=failure)
             self.failure = failure
         finally:
             self.ended.set()
 
-    def _tell(self, part: str, share: float) -> None:
-        """Note how far it is."""
-        self.part, self.share = part, share
+
+def _measure() -> Generator[Progress, None, Report]:
+    """The core's evaluation of the shipped weights, piece by piece."""
+    from mha_core.heads.evaluate import evaluate_parts
+
+    return evaluate_parts(compute.load_weights())
 
 
-log = logging.getLogger("twelve_heads")
 _lock = threading.Lock()
 _measuring: Measuring | None = None
 
 
+@lru_cache(maxsize=1)
+def shipped() -> Report | None:
+    """The figures shipped with the weights; None, and a word in the log, where they are not
+    those of these weights."""
+    from mha_core.heads.report import read_report
+
+    try:
+        return read_report(compute.load_weights())
+    except DataError as error:
+        log.warning("the trained heads must be measured first: %s", error)
+        return None
+
+
+def find() -> Report | None:
+    """The figures there are: measured on this server, else shipped, else None."""
+    measuring = _measuring
+    if measuring is not None and measuring.report is not None:
+        return measuring.report
+    return shipped()
+
+
 def current() -> Measuring | None:
-    """The measurement of the shipped weights, None where nobody has begun one."""
+    """The measurement on this server, going on or ended; None where nobody has begun one."""
     return _measuring
 
 
-def begin() -> Measuring:
-    """The measurement of the shipped weights, started if nobody has; anew after a failure."""
+def begin(session: str = "", *, anew: bool = False) -> Measuring:
+    """Follow the measurement on this server; start one where there is none that helps.
+
+    Args:
+        session: who follows it, and may leave it again.
+        anew: start another one where one has ended, also where it has a report.
+    """
     global _measuring
+    is_needed = shipped() is None
     with _lock:
-        if _measuring is None or _measuring.failure is not None:
-            _measuring = Measuring()
-            threading.Thread(target=_measuring.run, name="measuring", daemon=True).start()
-        return _measuring
+        found = _measuring
+        if found is None or found.is_over or found.stop.is_set() or (anew and found.ended.is_set()):
+            found = _measuring = Measuring(is_needed)
+            threading.Thread(target=found.run, name="measuring", daemon=True).start()
+        found.followers.add(session)
+        return found
+
+
+def leave(session: str) -> None:
+    """Follow the measurement no longer; it stops when nobody does and other figures are there."""
+    with _lock:
+        if _measuring is None:
+            return
+        _measuring.followers.discard(session)
+        if not _measuring.followers and not _measuring.is_needed:
+            _measuring.stop.set()
 
 
 def measure() -> Report:
     """Everything the core measures about the shipped weights; waits until it is there."""
+    known = find()
+    if known is not None:
+        return known
     measuring = begin()
     measuring.ended.wait()
     if measuring.report is None:
         raise measuring.failure or RuntimeError("nothing was measured")
     return measuring.report
-
-
-def _measure_parts(on_progress: Progress, count: int | None = None) -> Report:
-    """The report, part by part; the shares are about the time each part takes."""
-    from mha_core.heads import evaluate
-    from mha_core.heads import roles as measured
-
-    model, count = compute.load_weights(), count or measured.COUNT
-    on_progress("roles", 0.0)
-    roles = measured.measure_roles(model, count)
-    report: Report = {"roles": {name: asdict(role) for name, role in roles.items()}}
-    on_progress("tasks", 0.38)
-    report["tasks"] = {
-        task: asdict(found) for task, found in evaluate.measure_tasks(model, count).items()
-    }
-    report["copying"] = evaluate.measure_copying(model, count)
-    on_progress("knockout", 0.51)
-    report["knockout"] = evaluate.measure_knockout(model, count)
-    report["everyday"] = evaluate.measure_everyday(model, roles)
-    report["passed"] = evaluate.judge(report)
-    on_progress("heads", 0.80)
-    report["heads"] = evaluate.measure_heads(model, count)
-    on_progress("damage", 0.85)
-    report["damage"] = evaluate.measure_damage(model, min(count, 100))
-    on_progress("damage", 1.0)
-    return report
 
 
 def role_tests(report: Report, role: str) -> dict[str, bool]:

@@ -22,10 +22,10 @@ def find_labels(board: Board) -> Labels | None:
     """
     if board.scene.weights != "toy" or compute.outside_training(board.scene):
         return {}
-    measuring = evidence.current()
-    if measuring is None or not measuring.ended.is_set():
-        return None
-    return {} if measuring.report is None else evidence.labels_of(measuring.report)
+    report, measuring = evidence.find(), evidence.current()
+    if report is not None:
+        return evidence.labels_of(report)
+    return None if measuring is None or measuring.failure is None else {}
 
 
 def short_label(labels: Labels, head: tuple[int, int], words: Words, *, count: bool = True) -> str:

@@ -22,19 +22,6 @@ from mha_view.words import Words
 if TYPE_CHECKING:
     from mha_view.components.plot import Cell
 
-GLANCE = 0.3  # seconds between two looks at a measurement that goes on
-
-
-def load_report(words: Words) -> Report:
-    """The measured numbers, with progress while they are measured for the first time."""
-    measuring = evidence.begin()
-    if not measuring.ended.is_set():
-        bar = st.progress(0.0, words("measuring.roles"))
-        while not measuring.ended.wait(GLANCE):
-            bar.progress(measuring.share, words(f"measuring.{measuring.part}"))
-        bar.empty()
-    return evidence.measure()
-
 
 def draw_roles(board: Board, report: Report) -> None:
     """Every role with its best head, its score over the baselines, and whether it is labelled."""

@@ -2,17 +2,18 @@
 
 import streamlit as st
 
-from mha_view.explore import bench, direct, roles
+from mha_view.explore import again, bench, direct, roles
 from mha_view.explore.board import draw_reading_on, open_toy_board
 
 board = open_toy_board("specialisation")
 words = board.words
-report = roles.load_report(words)
+report = again.load_report(words)
 
 with st.container(border=True):
     st.markdown(f"##### {words('roles.title')}")
     roles.draw_roles(board, report)
     st.caption(board.text("limits"))
+    again.draw_again(words)
 with st.container(border=True):
     roles.draw_evidence(board, report)
 

@@ -12,14 +12,15 @@ from mha_core.errors import DataError
 from mha_core.evaluate import main
 from mha_core.heads.evaluate import (
     evaluate,
-    format_report,
+    evaluate_parts,
     judge,
     measure_accuracy,
-    measure_tasks,
+    measure_task,
 )
 from mha_core.heads.everyday import everyday_beginnings, everyday_sentences, read_sentence
-from mha_core.heads.probe import Pair, find_exact, prefer_right
-from mha_core.heads.roles import Role, measure_roles, relation_rows
+from mha_core.heads.probe import TASKS, Pair, find_exact, prefer_right
+from mha_core.heads.report import format_report
+from mha_core.heads.roles import Role, relation_role, relation_rows, repeat_roles
 from mha_core.language.mixture import hash_documents
 from mha_core.model.checkpoint import (
     FINAL,
@@ -104,9 +105,12 @@ def test_the_checksum_covers_every_number(model: ToyModel) -> None:
 
 def test_an_untrained_model_meets_next_to_nothing(model: ToyModel) -> None:
     untrained = ToyModel(model.sizes, seed=4)
-    for found in measure_tasks(untrained, COUNT).values():
-        assert found.mean < 0.8
-    roles = measure_roles(untrained, 20)
+    for task in TASKS:
+        assert measure_task(untrained, task, COUNT).mean < 0.8
+    kinds = ("pronoun", "subject", "classifier_zh")
+    roles = {kind: relation_role(untrained, kind, 20) for kind in kinds} | repeat_roles(
+        untrained, 20
+    )
     assert all(role.mass.mean < 0.35 for role in roles.values())
     assert isinstance(roles["sink"], Role)
 
@@ -130,6 +134,20 @@ def test_accuracy_without_any_edge_is_the_plain_one(model: ToyModel) -> None:
     plain = measure_accuracy(model, "reference", COUNT, None)
     same = measure_accuracy(model, "reference", COUNT, lambda layer, pair: ([], []))
     assert plain == same
+
+
+def test_an_evaluation_says_how_far_it_is_and_can_be_left(model: ToyModel) -> None:
+    parts = evaluate_parts(model, 2)
+    seen = [next(parts) for _ in range(12)]
+    shares = [progress.share for progress in seen]
+    assert shares[0] == 0
+    assert shares == sorted(shares)
+    assert [progress.part for progress in seen] == ["roles"] * 8 + ["tasks"] * 4
+    parts.close()
+    every = list(evaluate_parts(model, 2))
+    assert [p.part for p in every if p.part == "damage"] == ["damage"] * 12
+    assert every[-1].share < 1
+    assert len({progress.share for progress in every}) == len(every)
 
 
 def test_the_judge_reads_the_report(report: dict) -> None:

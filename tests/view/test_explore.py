@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import re
-from dataclasses import replace
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,9 @@ import numpy as np
 import pytest
 import torch
 
+from mha_core.heads.evaluate import Progress
 from mha_core.heads.measures import MEASURES, Seen
+from mha_core.heads.report import count_figures
 from mha_core.language.tokenizer import load_tokenizer
 from mha_view import compute
 from mha_view.explore import (
@@ -199,14 +204,131 @@ def test_an_empty_second_sentence_is_met(text: str) -> None:
     assert [item.value for item in app.info] == [Words("en")("sentence.empty")]
 
 
-def test_the_report_is_the_cores_own() -> None:
-    from mha_core.heads.evaluate import evaluate
+def test_the_report_is_the_cores_own_and_there_at_once() -> None:
+    from mha_core.heads.report import read_report
 
-    parts: list[str] = []
-    found = evidence._measure_parts(lambda part, share: parts.append(part), count=10)
-    expected = evaluate(compute.load_weights(), 10, full=True)
-    assert found == expected
-    assert parts == ["roles", "tasks", "knockout", "heads", "damage", "damage"]
+    assert evidence.find() == read_report(compute.load_weights())
+    assert evidence.find() is evidence.measure()
+    assert evidence.current() is None, "nobody had to measure"
+
+
+@dataclass
+class Slow:
+    """A measurement that goes on when it is told to."""
+
+    report: dict[str, Any]
+    go: threading.Event = field(default_factory=threading.Event)
+    left: bool = False
+    failure: Exception | None = None
+
+    def pieces(self) -> Iterator[Progress]:
+        try:
+            yield Progress("knockout", 0.7)
+            while not self.go.wait(0.01):
+                yield Progress("knockout", 0.7)
+            if self.failure is not None:
+                raise self.failure
+            return self.report
+        except GeneratorExit:
+            self.left = True
+            raise
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
+    """Nothing is measured yet, and measuring waits for a word."""
+    made = Slow(copy.deepcopy(evidence.measure()))
+    monkeypatch.setattr(evidence, "_measuring", None)
+    monkeypatch.setattr(evidence, "_measure", made.pieces)
+    return made
+
+
+def ended(measuring: evidence.Measuring) -> evidence.Measuring:
+    """The measurement, when it has ended."""
+    assert measuring.ended.wait(60)
+    return measuring
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_roles_are_measured_again_beside_the_page_and_said_to_agree(slow: Slow, lang: str) -> None:
+    words = Words(lang)
+    weights = compute.load_weights().metadata["sha256"][:8]
+    app = open_app("specialisation", Scene(lang=lang))
+    assert words("again.shipped", weights=weights, n=200) in texts(app)
+    app.button(key="again_start").click().run()
+    assert not app.exception
+    assert len(html(app)) > 1000, "the page is there meanwhile"
+    assert app.button(key="again_stop").label == words("again.stop")
+    slow.go.set()
+    ended(evidence.current())
+    app.run()
+    figures = count_figures(slow.report)
+    assert words("again.same", weights=weights, figures=figures) in texts(app)
+    assert evidence.find() is slow.report
+    slow.report["tasks"]["reference"]["mean"] += 0.125
+    app.run()
+    told = words("again.differ", weights=weights, figures=figures, n=1, most="0.125")
+    assert told in texts(app)
+
+
+def test_a_measurement_is_stopped_when_nobody_waits_for_it(slow: Slow) -> None:
+    one = evidence.begin("one", anew=True)
+    assert evidence.begin("two", anew=True) is one, "one for the whole server"
+    evidence.leave("one")
+    evidence.leave("nobody")
+    assert not one.stop.is_set()
+    evidence.leave("two")
+    assert ended(one).report is None
+    assert slow.left
+    assert evidence.find() is evidence.shipped(), "the figures stay as they were"
+    assert evidence.begin("two", anew=True) is not one
+    evidence.leave("two")
+
+
+def test_stop_on_the_page_ends_it(slow: Slow) -> None:
+    app = open_app("specialisation", Scene())
+    app.button(key="again_start").click().run()
+    measuring = evidence.current()
+    app.button(key="again_stop").click().run()
+    assert ended(measuring).report is None
+    assert not app.exception
+    assert app.button(key="again_start")
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_a_measurement_that_broke_off_is_told_beside_the_shipped_figures(
+    slow: Slow, lang: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    slow.failure = ValueError("no such thing")
+    slow.go.set()
+    app = open_app("specialisation", Scene(lang=lang))
+    app.button(key="again_start").click().run()
+    ended(evidence.current())
+    app.run()
+    assert not app.exception
+    assert [error.value for error in app.error] == [Words(lang)("again.failed")]
+    assert "could not be measured" in caplog.text
+    assert html(app).count("<tr data-role=") == len(slow.report["roles"])
+
+
+def test_figures_of_other_weights_are_not_shown_but_measured(
+    slow: Slow, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(compute.load_weights().metadata, "sha256", "0" * 64)
+    evidence.shipped.cache_clear()
+    try:
+        assert evidence.find() is None
+        assert "was measured on the weights" in caplog.text
+        slow.go.set()
+        app = open_app("specialisation", Scene())
+        assert not app.exception
+        assert evidence.find() is slow.report
+        assert Words("en")("again.here", weights="0" * 8, n=200) in texts(app)
+        for session in list(evidence.current().followers):
+            evidence.leave(session)
+        assert not evidence.current().stop.is_set(), "it was needed"
+    finally:
+        evidence.shipped.cache_clear()
 
 
 def test_the_page_shows_the_reports_numbers_and_labels_only_what_passes() -> None:
@@ -461,6 +583,7 @@ def test_no_label_where_the_model_is_used_as_it_was_not_trained(change: dict[str
 
 def test_a_page_does_not_wait_for_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evidence, "_measuring", None)
+    monkeypatch.setattr(evidence, "shipped", lambda: None)
     app = open_app("gallery", Scene(text=TEXTS["cat"]))
     assert not app.exception
     assert evidence.current() is None, "the page comes first"
@@ -479,14 +602,20 @@ def test_a_page_does_not_wait_for_labels(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_failed_measurement_is_told_and_tried_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(on_progress: object) -> None:
+    def measure() -> Iterator[Progress]:
+        yield Progress("roles", 0.0)
         raise ValueError("no such thing")
 
+    def measure_well() -> Iterator[Progress]:
+        yield Progress("roles", 0.0)
+        return {"roles": {}}
+
     monkeypatch.setattr(evidence, "_measuring", None)
-    monkeypatch.setattr(evidence, "_measure_parts", fail)
+    monkeypatch.setattr(evidence, "shipped", lambda: None)
+    monkeypatch.setattr(evidence, "_measure", measure)
     with pytest.raises(ValueError, match="no such thing"):
         evidence.measure()
     assert "could not be measured" in caplog.text
-    monkeypatch.setattr(evidence, "_measure_parts", lambda on_progress: {"roles": {}})
+    monkeypatch.setattr(evidence, "_measure", measure_well)
     assert evidence.measure() == {"roles": {}}
     assert evidence.measure() is evidence.measure(), "once for everyone"
