@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: run serve test check browser bench bench-ui bench-load bench-memory clean
+.PHONY: run serve test check browser bench bench-ui bench-load bench-memory notebooks clean
 
 run: $(VENV)/run.stamp
 	$(BIN)/streamlit run app.py --server.port $(PORT)
@@ -38,6 +38,10 @@ bench-load: $(VENV)/test.stamp
 
 bench-memory: $(VENV)/test.stamp
 	$(BIN)/python -m benchmarks.memory
+
+notebooks: $(VENV)/test.stamp
+	$(BIN)/python -m tests.browser.find_browser --install
+	$(BIN)/python -m tests.notebooks
 
 $(VENV)/bin/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

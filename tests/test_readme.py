@@ -1,9 +1,13 @@
 """The code in the README runs and prints what it says."""
 
 import doctest
+import re
 from pathlib import Path
 
 import pytest
+
+from mha_view import command
+from mha_view.words import LANG_VARIABLE
 
 ROOT = Path(__file__).parents[1]
 
@@ -15,10 +19,28 @@ def test_the_readmes_code_prints_what_it_says(name: str) -> None:
     assert result.failed == 0
 
 
+def test_both_languages_show_the_same_code() -> None:
+    blocks = [
+        re.findall(r"```python\n(.*?)```", (ROOT / name).read_text("utf-8"), re.DOTALL)
+        for name in ("README.md", "README.zh.md")
+    ]
+    english, chinese = (" ".join(found).replace('"zh"', '"en"') for found in blocks)
+    assert english == chinese
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.zh.md"])
+def test_the_command_it_names_is_understood(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (line,) = re.findall(r"`(twelve-heads [^`]+)`", (ROOT / name).read_text("utf-8"))
+    served: list[int] = []
+    monkeypatch.setattr(command, "serve", served.append)
+    monkeypatch.setattr(command, "is_taken", lambda port: False)
+    monkeypatch.setenv(LANG_VARIABLE, "")
+    command.main(line.split()[1:])
+    assert served == [8501]
+
+
 @pytest.mark.parametrize("name", ["README.md", "README.zh.md", "CONTRIBUTING.md"])
 def test_every_file_a_document_links_to_exists(name: str) -> None:
-    import re
-
     text = (ROOT / name).read_text("utf-8")
     links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
     assert all((ROOT / link).exists() for link in links), links

@@ -27,9 +27,9 @@ from mha_core.brief import brief
 from mha_core.cache import KVCache
 from mha_core.errors import ConfigError
 from mha_core.model.vit import Vit
+from mha_core.norms import layer_norm
 from mha_core.palette import CHIP, INK, ROLE_OF
 from mha_core.rope import Rope
-from mha_core.walk import layer_norm
 
 # Different primes for every size, so that a swapped axis cannot pass.
 SIZES = AttentionConfig(d_model=13, n_heads=10, n_kv_heads=5, d_head=2, d_value=3, rope=Rope())

@@ -1,0 +1,103 @@
+"""The notebooks run as shipped, hold what comes out, and say the same in both languages."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import numpy as np
+import pytest
+from nbformat import NotebookNode
+
+from tests.notebooks import PLOTLY, PNG, execute, figures, find, outputs
+
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+HEAD_NUMBER = re.compile(r"(head|layer|头|层)\s*\d|\d\.\d|第\s*\d")
+STALE = "run `make notebooks` and look at what has changed"
+NAMES = {"one-layer", "heads"}
+
+
+def shipped(path: Path) -> NotebookNode:
+    return nbformat.read(path, as_version=4)
+
+
+def said(notebook: NotebookNode) -> str:
+    """Everything that was printed or shown as text, figures aside."""
+    texts = []
+    for place, output in outputs(notebook):
+        shown = output.get("data", {})
+        if PLOTLY not in shown:
+            texts.append(f"{place}: {output.get('text', '')}{shown.get('text/plain', '')}")
+    return "\n".join(texts)
+
+
+def numbers_of(figure: dict[str, Any]) -> list[np.ndarray]:
+    """The arrays of a figure as it was stored."""
+    stored = [trace[name] for trace in figure["data"] for name in "xyz" if name in trace]
+    return [
+        np.frombuffer(b64decode(values["bdata"]), values["dtype"]).astype(np.float64)
+        if isinstance(values, dict)
+        else np.array(values, dtype=np.float64)
+        for values in stored
+    ]
+
+
+@pytest.mark.parametrize("path", find(), ids=lambda path: path.name)
+def test_a_notebook_runs_and_holds_what_comes_out(path: Path) -> None:
+    before, after = shipped(path), execute(path)
+    told, anew = said(before), said(after)
+    assert NUMBER.sub("#", told) == NUMBER.sub("#", anew), STALE
+    old, new = (np.array(NUMBER.findall(text), dtype=np.float64) for text in (told, anew))
+    assert np.allclose(old, new, rtol=5e-3, atol=5e-3), STALE
+    kept, drawn = figures(before), figures(after)
+    assert len(kept) == len(drawn) > 0, STALE
+    for one, other in zip(kept, drawn, strict=True):
+        assert numbers_of(one[PLOTLY]), "a figure without numbers"
+        pairs = zip(numbers_of(one[PLOTLY]), numbers_of(other[PLOTLY]), strict=True)
+        assert all(np.allclose(a, b, atol=1e-3, equal_nan=True) for a, b in pairs), STALE
+
+
+@pytest.mark.parametrize("path", find(), ids=lambda path: path.name)
+def test_every_figure_has_a_picture_for_viewers_without_plotly(path: Path) -> None:
+    assert all(len(data[PNG]) > 2_000 for data in figures(shipped(path)))
+
+
+@pytest.mark.parametrize("path", find("one-layer"), ids=lambda path: path.name)
+def test_what_is_worked_out_by_hand_is_what_the_library_recorded(path: Path) -> None:
+    printed = "".join(
+        out["text"] for _, out in outputs(shipped(path)) if out["output_type"] == "stream"
+    )
+    apart = [float(text) for text in re.findall(r"\de-?\d+", printed)]
+    assert len(apart) >= 16
+    assert max(apart) < 1e-4
+
+
+def test_each_notebook_is_there_in_both_languages() -> None:
+    names = {path.name for path in find()}
+    assert names == {f"{name}{lang}.ipynb" for name in NAMES for lang in ("", ".zh")}
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_both_languages_run_the_same_code(name: str) -> None:
+    english, chinese = (shipped(path) for path in find(name + "."))
+    kinds = [[cell.cell_type for cell in one.cells] for one in (english, chinese)]
+    assert kinds[0] == kinds[1]
+    code = [
+        [cell.source for cell in one.cells if cell.cell_type == "code"]
+        for one in (english, chinese)
+    ]
+    assert 'LANG = "en"' in code[0][0]
+    assert 'LANG = "zh"' in code[1][0]
+    assert code[0][1:] == code[1][1:], "only the first code cell may differ: language and sentence"
+
+
+@pytest.mark.parametrize("path", find(), ids=lambda path: path.name)
+def test_no_text_remembers_what_the_cells_compute(path: Path) -> None:
+    for cell in shipped(path).cells:
+        if cell.cell_type == "markdown":
+            assert not HEAD_NUMBER.search(cell.source), cell.source
+        elif cell.cell_type == "code":
+            assert not re.search(r"\bhead=\d|layer=\d", cell.source), cell.source
