@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from mha_core.brief import brief
 from mha_core.errors import ConfigError, ShapeError
 from mha_core.values import check_choice, check_not_negative
 
@@ -41,6 +42,8 @@ class Norm:
     weight: Array | None = None
     bias: Array | None = None
     eps: float = None  # type: ignore[assignment]
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         check_choice("norm", self.kind, get_args(NormName))
