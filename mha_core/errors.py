@@ -127,6 +127,18 @@ MESSAGES: dict[str, str] = {
         "{name} = {value} is no bound: expected a whole number of at least {least}. Set another "
         "one, or leave the variable out."
     ),
+    "limit.features": (
+        "{asked:,} features are more than this server computes with: expected at most {most:,}, "
+        "for d and for h · d_head. Choose smaller sizes, or run the app on a machine of your own."
+    ),
+    "limit.live": (
+        "A model of {asked} features is more than this server trains: expected at most {most}. "
+        "Choose a smaller one, or run the app on a machine of your own."
+    ),
+    "limit.sessions": (
+        "{n} readers are here already, as many as this server takes. Try again in a minute; your "
+        "link keeps everything."
+    ),
     "jobs.full": (
         "{n} long computations are waiting already, and more are not taken on. Try again in a "
         "minute, or choose something smaller."

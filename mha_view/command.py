@@ -10,6 +10,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
+from mha_core.errors import ConfigError
+from mha_view import limits
 from mha_view.home import HOME
 from mha_view.words import LANG_VARIABLE, LANGS, Words
 
@@ -42,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = _Parser(prog="twelve-heads", add_help=False, allow_abbrev=False)
     parser.add_argument("--port", default=str(PORT))
     parser.add_argument("--lang", default="")
+    parser.add_argument("--show-limits", action="store_true")
     parser.add_argument("-h", "--help", action="store_true")
     try:
         options = parser.parse_args(given)
@@ -49,6 +52,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _refuse(words("command.unreadable", given=" ".join(given), help=words("command.help")))
     if options.help:
         print(words("command.help"))
+        return
+    if options.show_limits:
+        try:
+            print(limits.list_limits())
+        except ConfigError as error:
+            _refuse(words.error(error))
         return
     if options.lang not in ("", *LANGS):
         _refuse(words("command.lang", given=options.lang))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mha_core.config import AttentionConfig
-from mha_core.errors import ShapeError
+from mha_core.errors import ConfigError, TwelveHeadsError
 from mha_core.masks import named_mask
 from mha_core.rope import Rope
 from mha_view import limits, live
@@ -109,6 +109,10 @@ def config_of(scene: Scene) -> AttentionConfig:
         return AttentionConfig(
             d_model=768, n_heads=12, rope=Rope() if scene.rope else None, causal=False
         )
+    most = limits.value("MOST_FEATURES")
+    asked = max(scene.d_model, scene.n_heads * scene.d_head)
+    if asked > most:
+        raise ConfigError("limit.features", asked=asked, most=most)
     return AttentionConfig(
         d_model=scene.d_model,
         n_heads=scene.n_heads,
@@ -209,7 +213,7 @@ def is_heavy(scene: Scene) -> bool:
     scene = resolve(scene)
     try:
         n_heads = config_of(scene).n_heads
-    except ShapeError:
+    except TwelveHeadsError:
         return False
     cells = n_layers_of(scene) * n_heads * len(reading_of(scene)) ** 2
     return cells > HEAVY_CELLS and ("walk", walk_key(scene)) not in STORE

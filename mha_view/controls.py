@@ -6,9 +6,8 @@ from typing import get_args
 
 import streamlit as st
 
-from mha_view import compute, live, state
+from mha_view import compute, limits, live, state
 from mha_view.scene import (
-    LONGEST_TEXT,
     Axes,
     ColourScale,
     MaskName,
@@ -192,8 +191,9 @@ def check_text(words: Words) -> None:
     if not text.strip():
         st.info(words("sentence.empty"))
         st.stop()
-    if len(text) > LONGEST_TEXT:
-        st.warning(words("sentence.too_long", n=len(text), most=LONGEST_TEXT))
+    most = limits.value("MOST_TEXT")
+    if len(text) > most:
+        st.warning(words("sentence.too_long", n=len(text), most=most))
         st.stop()
     left_out = compute.reading_of(state.scene()).n_left_out
     if left_out:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 import streamlit as st
 
-from mha_core.errors import TwelveHeadsError
+from mha_core.errors import ConfigError, TwelveHeadsError
 from mha_view import compute, limits
 from mha_view.jobs import Job, Line, Make
 from mha_view.scene import Scene
@@ -34,6 +35,42 @@ def line() -> Line:
 def session_name() -> str:
     """This session's name in the line; when the session ends, it leaves the line."""
     return uuid.uuid4().hex
+
+
+_places = threading.Lock()
+_taken: set[str] = set()
+
+
+def enter(name: str) -> None:
+    """Give a session a place among the readers.
+
+    Raises:
+        ConfigError: all places are taken.
+    """
+    with _places:
+        if name not in _taken and len(_taken) >= limits.value("SESSIONS"):
+            raise ConfigError("limit.sessions", n=len(_taken))
+        _taken.add(name)
+
+
+@st.cache_resource(
+    scope="session", show_spinner=False, max_entries=4, on_release=lambda name: _taken.discard(name)
+)  # fmt: skip
+def _place() -> str:
+    """This session's place, given back when it ends; an error is not kept, so the next run asks
+    again."""
+    name = session_name()
+    enter(name)
+    return name
+
+
+def take_place(words: Words) -> None:
+    """Take a place among this server's readers, or stop with a message where none is left."""
+    try:
+        _place()
+    except ConfigError as full:
+        tell_failure(full, words)
+        st.stop()
 
 
 def tell_failure(failure: Exception, words: Words) -> None:

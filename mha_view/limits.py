@@ -43,9 +43,9 @@ class Limit:
 
 TABLE = (
     Limit("MOST_TOKENS", 1024, 512, "tokens of a sentence"),
-    Limit("MOST_TEXT", 20_000, 8_000, "characters of a sentence"),
-    Limit("MOST_FEATURES", 1024, 768, "features of weights of one's own (d)"),
-    Limit("MOST_LIVE_FEATURES", 64, 32, "features of a model trained in a session"),
+    Limit("MOST_TEXT", 100_000, 20_000, "characters of a sentence"),
+    Limit("MOST_FEATURES", 16_384, 1024, "features of weights of one's own: d, and h · d_head"),
+    Limit("MOST_LIVE_FEATURES", 96, 48, "features of a model trained in a session", least=32),
     Limit("CACHE_MB", 256, 256, "MiB kept of what was computed", least=16),
     Limit("UPLOAD_MB", 2, 2, "MiB of an uploaded file"),
     Limit("WORKERS", 1, 1, "heavy jobs at a time"),

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from mha_view import address, controls, frame, state
+from mha_view import address, controls, frame, heavy, state
 from mha_view.explore import live_run
 from mha_view.menu import draw_menu, list_pages
 from mha_view.scene import write_link
@@ -16,6 +16,7 @@ st.set_page_config(
 )
 refused = state.open_scene()
 words = Words(state.scene().lang)
+heavy.take_place(words)
 page = st.navigation(list_pages(words), position="hidden")
 stage.follow_wish()
 st.html(FOLDER / "style.css")

@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from mha_view import limits
+
 if TYPE_CHECKING:
     from streamlit import App
 
@@ -40,5 +42,8 @@ def warm_up() -> None:
 @asynccontextmanager
 async def lifespan(app: App) -> AsyncIterator[None]:
     """Start warming up as soon as the server is there, without holding up the first page."""
+    from streamlit import config
+
+    config.set_option("server.maxUploadSize", limits.value("UPLOAD_MB"))
     threading.Thread(target=warm_up, name="warm-up", daemon=True).start()
     yield

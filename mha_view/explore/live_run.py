@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from mha_view import live, state
+from mha_core.errors import ConfigError
+from mha_view import limits, live, state
 from mha_view.heavy import line, session_name, tell_failure
 from mha_view.jobs import Job
 from mha_view.live import LiveSettings
@@ -61,9 +63,15 @@ def start(settings: LiveSettings) -> None:
     wanted = {**sizes, "steps": LIVE_STEPS, "until": settings.steps}
     st.session_state["live_asked"] = settings
     session = session_name()  # in the key: a visitor's run is their own to stop
+
+    def make() -> Iterator[Any]:
+        most = limits.value("MOST_LIVE_FEATURES")
+        if settings.d_model > most:
+            raise ConfigError("limit.live", asked=settings.d_model, most=most)
+        yield from in_process(live_snapshots, **wanted)
+
     st.session_state["live_run"] = line().ask(
-        session, KIND, (session, settings), lambda: in_process(live_snapshots, **wanted),
-        add_snapshot,
+        session, KIND, (session, settings), make, add_snapshot,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from mha_view import compute, live, state
+from mha_view import compute, limits, live, state
 from mha_view.explore import checkpoints, live_run
 from mha_view.explore.board import Board
 from mha_view.figures import explore
@@ -109,11 +109,17 @@ def draw_live(board: Board) -> None:
         _draw_result(board, run)
 
 
+def _widths() -> tuple[int, ...]:
+    """The widths this server trains, and the chosen one, about which the run then speaks."""
+    most = limits.value("MOST_LIVE_FEATURES")
+    return tuple(d for d in LIVE_WIDTHS if d <= most or d == state.scene().live_d)
+
+
 def _draw_settings(words: Words, running: bool) -> None:
     """How large a model, from which seed."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="live_settings"):
         for name, field, choices in (
-            ("width", "live_d", LIVE_WIDTHS),
+            ("width", "live_d", _widths()),
             ("heads", "live_h", LIVE_HEADS),
             ("layers", "live_layers", LIVE_LAYERS),
         ):
