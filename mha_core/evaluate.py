@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> None:
         differences = find_differences(written, report)
         for place, difference in sorted(differences.items()):
             print(f"{place} differs by {difference:.5f}", file=sys.stderr)
-        sys.exit(bool(differences))
+        sys.exit(1 if differences else 0)
 
 
 if __name__ == "__main__":
