@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 RECIPES = TEXT.split("## How to add")[1].split("\n## ")[0]
+ENDINGS = {"json", "md", "po", "py", "pyi", "toml", "txt"}
 CODE = {".py", ".pyi", ".js", ".css"}
 PACKAGES = ("mha_core", "mha_core.heads", "mha_view", "mha_view.walk")
 
@@ -91,9 +92,8 @@ def test_nothing_is_named_that_is_not_there() -> None:
 
 @pytest.mark.parametrize(("module", "name"), re.findall(r"`(\w+)\.([A-Za-z_]\w+)`", RECIPES))
 def test_what_a_recipe_names_is_there(module: str, name: str) -> None:
-    if name in ("py", "txt"):
-        files = (ROOT / folder / f"{module}.{name}" for folder in ("", "mha_core", "mha_view"))
-        assert any(file.is_file() for file in files)
+    if name in ENDINGS:
+        assert any(path.name == f"{module}.{name}" for path in FILES)
         return
     homes = [f"{package}.{module}" for package in PACKAGES]
     there = [home for home in homes if (ROOT / f"{home.replace('.', '/')}.py").is_file()]
