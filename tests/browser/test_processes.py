@@ -134,3 +134,21 @@ def test_the_killed_process_is_started_again(processes: tuple[str, Path]) -> Non
     assert "starting another" in log.read_text()
     with urllib.request.urlopen(f"{address}/_stcore/health", timeout=60) as answer:
         assert answer.status == 200
+
+
+@pytest.mark.parametrize("backend", ["containers", "processes"])
+def test_the_proxy_takes_its_configuration(backend: str, tmp_path: Path) -> None:
+    proxy = find_proxy()
+    if proxy is None:
+        pytest.fail("HAProxy is missing: python -m tests.browser.find_browser --install")
+    second = ROOT / "deploy" / "containers.cfg"
+    if backend == "processes":
+        from deploy.serve import write_backend
+
+        second = tmp_path / "processes.cfg"
+        second.write_text(write_backend([9001, 9002]))
+    found = subprocess.run(
+        [proxy, "-c", "-f", str(ROOT / "deploy" / "haproxy.cfg"), "-f", str(second)],
+        env={"PROXY_BIND": "127.0.0.1:9000"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert found.returncode == 0, found.stderr
