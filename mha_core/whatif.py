@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -59,16 +59,27 @@ def look_again(
     *,
     keep: NDArray[np.bool_] | None = None,
     scale: float | None = None,
+    rope: Rope | Literal["as it is"] | None = "as it is",
 ) -> Array:
-    """One head's pattern [query, key] under another mask or another scale.
+    """One head's pattern [query, key] under another mask, another scale or another rotation.
 
     Queries and keys stay, so one head of the layer is computed, not the whole of it.
+
+    Args:
+        trace: the walk to vary.
+        head: which head.
+        keep: bool [query, key], another mask.
+        scale: another factor of the scores.
+        rope: how queries and keys are turned; None for not at all.
     """
     kv_head = head // trace.config.group
-    q, k, v = (
-        torch.tensor(array[None, place])
-        for array, place in ((trace.q_rot, head), (trace.k_rot, kv_head), (trace.v, kv_head))
-    )
+    queries, keys = trace.q_rot[head : head + 1], trace.k_rot[kv_head : kv_head + 1]
+    if rope != "as it is":
+        queries, keys = trace.q[head : head + 1], trace.k[kv_head : kv_head + 1]
+        if rope is not None:
+            here = np.arange(trace.n_tokens) if trace.positions is None else trace.positions
+            queries, keys = turn(queries, rope, here), turn(keys, rope, here)
+    q, k, v = map(torch.tensor, (queries, keys, trace.v[kv_head : kv_head + 1]))
     steps = scaled_dot_product(
         q,
         k,
@@ -188,3 +199,15 @@ def count_products(trace: AttentionTrace) -> int:
     config, n_tokens = trace.config, trace.n_tokens
     matrices = sum(int(np.size(getattr(trace.weights, f"w_{name}"))) for name in "qkvo")
     return n_tokens * matrices + config.n_heads * n_tokens**2 * (config.d_head + config.d_value)
+
+
+def score_variance(trace: AttentionTrace) -> tuple[float, float]:
+    """The variance of all scores that the mask lets through, before and after ÷ √d_head.
+
+    Dividing by √d_head divides the variance by d_head, whatever it was.
+    """
+    kv_heads = np.arange(trace.config.n_heads) // trace.config.group
+    scores = trace.q_rot @ trace.k_rot[kv_heads].swapaxes(-1, -2)
+    seen = np.broadcast_to(trace.keep, scores.shape)
+    before = float(scores[seen].astype(np.float64).var())
+    return before, before * trace.config.scale**2

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from collections.abc import Sequence
+from typing import Any, get_args
 
 import streamlit as st
 
-from mha_view import compute, limits, live, state
+from mha_view import compute, limits, live, state, thread
+from mha_view.panel import literal
 from mha_view.scene import (
     Axes,
     ColourScale,
@@ -18,18 +20,33 @@ from mha_view.scene import (
 from mha_view.texts import TEXTS
 from mha_view.words import LANGS, Words
 
+MOST_CHIPS = 40
 
-def draw_sentence(words: Words) -> None:
-    """The sentence box and its examples."""
-    with st.container(horizontal=True, vertical_alignment="bottom", key="sentence_row"):
+
+def draw_controls(words: Words) -> None:
+    """One row: the sentence, its examples, then quietly what it goes through."""
+    with st.container(horizontal=True, vertical_alignment="center", key="controls_row"):
         st.text_input(
             words("sentence.label"),
             placeholder=words("sentence.placeholder"),
             label_visibility="collapsed",
-            **state.bind("text"),
+            **state.bind("text") | {"on_change": _take_sentence, "args": ()},
         )
         with st.popover(words("sentence.examples"), key="examples"):
             _draw_example_buttons(words, "box")
+        _draw_settings(words)
+
+
+def _take_sentence() -> None:
+    """Put the sentence typed into the scene; a change after the focus token leaves that alone."""
+    before, text = state.scene(), st.session_state["text"]
+    changes: dict[str, Any] = {}
+    if before.focus is not None:
+        now, then = (compute.reading_of(before.with_(text=some)) for some in (text, before.text))
+        read = thread.focus_of(before) + 1
+        if now.labels[:read] == then.labels[:read] and text not in TEXTS.values():
+            changes = {"focus": before.focus, "picked": before.picked}
+    state.change(text=text, **changes)
 
 
 def _draw_example_buttons(words: Words, where: str) -> None:
@@ -56,12 +73,10 @@ def draw_article_button(words: Words) -> None:
     )
 
 
-def draw_settings(words: Words) -> None:
+def _draw_settings(words: Words) -> None:
     """What the sentence goes through: each setting shows its value, and opens on a click."""
     now = state.scene()
     with st.container(horizontal=True, key="settings_row", gap="small"):
-        with st.popover(words("weights.button", name=words(f"weights.{now.weights}"))):
-            _draw_weights(words)
         n_layers = compute.n_layers_of(now)
         if n_layers > 1:
             with st.popover(words("layer.button", layer=min(now.layer, n_layers - 1))):
@@ -76,7 +91,9 @@ def draw_settings(words: Words) -> None:
         on = words("rope.on" if now.rope else "rope.off")
         with st.popover(words("rope.button", state=on)):
             _draw_rope(words)
-        with st.popover(words("axes.button", name=words(f"axes.{now.axes}.short"))):
+        # Seldom touched, so behind one button, which names the weights once they are others.
+        with st.popover(words("more.button" if now.weights == "toy" else f"weights.{now.weights}")):
+            _draw_weights(words)
             st.radio(
                 words("axes.label"),
                 get_args(Axes),
@@ -170,6 +187,32 @@ def draw_heads(words: Words, n_heads: int) -> None:
     )
 
 
+def draw_focus(words: Words, labels: Sequence[str], focus: int) -> None:
+    """One chip a token, or a list where they are many; the chosen one is the focus token."""
+    st.session_state["focus"] = focus
+    choose: dict[str, Any] = {
+        "key": "focus",
+        "on_change": lambda: thread.place_focus(st.session_state["focus"]),
+    }
+    places = range(len(labels))
+    if len(labels) > MOST_CHIPS:
+        st.selectbox(
+            words("focus.label"),
+            places,
+            format_func=lambda place: f"{place} · {labels[place]}",
+            **choose,
+        )
+        return
+    st.pills(
+        words("focus.label"),
+        places,
+        required=True,
+        label_visibility="collapsed",
+        format_func=lambda place: literal(labels[place]),
+        **choose,
+    )
+
+
 def draw_reader(words: Words) -> None:
     """Language and projector, at the foot of the menu."""
     now = state.scene()
@@ -206,6 +249,7 @@ def draw_scale(words: Words) -> None:
         words("scale.label"),
         get_args(ColourScale),
         required=True,
+        label_visibility="collapsed",
         format_func=lambda name: words(f"scale.{name}"),
         **state.bind("scale"),
     )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -12,20 +11,28 @@ import streamlit as st
 
 from mha_core.config import AttentionConfig
 from mha_core.errors import TwelveHeadsError
-from mha_core.palette import ROLE_OF
 from mha_view import compute, controls, frame, heavy, state, thread, warmup
 from mha_view.export import save_page
 from mha_view.formulas import FORMULAS, formula
-from mha_view.scene import Scene
-from mha_view.show import settings_of
+from mha_view.scene import TOKEN_AXIS, Scene
+from mha_view.show import Picture, settings_of, show
+from mha_view.symbols import symbols
 from mha_view.words import Words
 
 if TYPE_CHECKING:
-    from mha_core.trace import AttentionTrace, Step
+    from streamlit.delta_generator import DeltaGenerator
+
+    from mha_core.trace import AttentionTrace
 
 
 AnyPage = TypeVar("AnyPage", bound="Page")
 
+# On which pages a head or a token is chosen by chips; on a page not named, a head. On the first
+# page both are chosen in the picture.
+HEAD_AND_FOCUS = (
+    "projection", "heads", "rope", "attention", "concat", "output", "why_heads",
+)  # fmt: skip
+THREAD = dict.fromkeys(HEAD_AND_FOCUS, ("head", "focus")) | {"overview": (), "tokens": ("focus",)}
 # What the check calls each step of the trace: the key of its words.
 STEP_WORDS = {
     "stream": "check.step.stream", "x": "dimension.input",
@@ -106,45 +113,65 @@ class Page:
         if self.name in FORMULAS:
             st.latex(formula(self.name, self.config, len(self.reading), self.head, self.scene.rope))
 
+    def draw_thread(self) -> None:
+        """The chips of the one head and the one token, where the page has something about them."""
+        kinds = THREAD.get(self.name, ("head",))
+        if not kinds:
+            return
+        with st.container(horizontal=True, key="thread_row"):
+            for kind in kinds:
+                with st.container(key=f"thread_{kind}", width="content"):
+                    if kind == "head":
+                        controls.draw_heads(self.words, self.config.n_heads)
+                    else:
+                        controls.draw_focus(self.words, self.labels, self.focus)
+            self.check.empty()  # its place is here
+
     def draw_chips(self, *names: str) -> None:
-        """The shape of each named tensor of the trace, of the chosen head where it has heads."""
-        steps = (self.trace[name] for name in names)
-        st.html(chips(steps, self.scene.axes, self.head, self.kv_head))
+        """Every symbol of the page: its size or shape, and behind it one sentence.
+
+        Args:
+            names: the page's tensors, by their names in the trace.
+        """
+        st.html(symbols(names, self.trace, self.scene, self.head, self.words))
+
+    @cached_property
+    def check(self) -> DeltaGenerator:
+        """Where the check is drawn once the page's pictures are."""
+        return st.container(key="check", width="content")
 
     def draw_closing(self, options: Mapping[str, str], answer: str, /, **values: object) -> None:
-        """The last row: the check, where people trip, a question marked by the core.
+        """The last row: the line of code, where people trip, a question marked by the core.
 
         Args:
             options: what can be answered, id to text.
             answer: the right id, computed.
             values: what the question and its explanation name.
         """
-        code, check, trip, ask = (
-            *st.columns(2),
-            *st.columns(2),
-        )
+        with st.container(key="cards"):
+            code, trip, ask = st.columns([5, 5, 4])
         with code.container(border=True, height="stretch"):
             st.markdown(f"##### {self.words('card.code')}")
             st.code(self.text("torch"), language="python", wrap_lines=True)
             st.latex(self.text("article"))
-        with check.container(border=True, height="stretch"):
-            st.markdown(f"##### {self.words('card.check')}")
-            draw_check(self)
         with trip.container(border=True, height="stretch"):
             st.markdown(f"##### {self.words('card.trip')}")
             st.markdown(self.text("trip"))
         with ask.container(border=True, height="stretch"):
             st.markdown(f"##### {self.words('card.ask')}")
             self._draw_question(options, answer, values)
-        with st.expander(self.words("card.more")):
-            st.markdown(self.text("more"))
-        save_page(
-            name=self.name,
-            title=self.text("title"),
-            settings=settings_of(self.scene),
-            words=self.words.group("plot"),
-            key="save_page",
-        )
+        with st.container(horizontal=True, key="foot"):
+            with st.expander(self.words("card.more")):
+                st.markdown(self.text("more"))
+            save_page(
+                name=self.name,
+                title=self.text("title"),
+                settings=settings_of(self.scene),
+                words=self.words.group("plot"),
+                key="save_page",
+            )
+        with self.check:
+            draw_check(self)
 
     def _draw_question(
         self, options: Mapping[str, str], answer: str, values: Mapping[str, object]
@@ -166,26 +193,59 @@ class Page:
         else:
             st.warning(self.words("ask.wrong", answer=options[answer]) + "\n\n" + why)
 
-    def picked_in(
+    def show(
         self,
-        figure: str,
-        shape: tuple[int, ...],
-        default: tuple[int, int] = (0, 0),
-    ) -> tuple[int, int, int]:
-        """Head, row and column picked in a figure; `default` where none is, or none that is there.
+        picture: Picture,
+        explained: tuple[int, int, int] | None = None,
+        *,
+        rows_per_head: int = 0,
+        is_kv: bool = False,
+    ) -> None:
+        """Draw a picture with the focus token marked; its cells choose token and head of all pages.
+
+        Args:
+            picture: what to draw.
+            explained: head, row and column of the cell that is explained beside it.
+            rows_per_head: how many rows each head has, where they are stacked: others recede.
+            is_kv: whether those are rows of KV heads.
+        """
+        group = self.config.group if is_kv else 1
+        show(
+            picture,
+            self.words,
+            explained,
+            focus=self.focus,
+            band=self.band(rows_per_head, is_kv=is_kv) if rows_per_head else None,
+            head_at=(lambda row: self._head_reading(row // rows_per_head, group))
+            if rows_per_head
+            else None,
+        )
+
+    def band(self, rows_per_head: int, *, is_kv: bool = False) -> tuple[int, int]:
+        """The first row of the chosen head, or of the KV head it reads, and the row after its last,
+        where the rows of all heads are stacked."""
+        head = self.kv_head if is_kv else self.head
+        return head * rows_per_head, (head + 1) * rows_per_head
+
+    def _head_reading(self, kv_head: int, group: int) -> int:
+        """The chosen head if it reads a KV head, else the first that does."""
+        return self.head if self.head // group == kv_head else kv_head * group
+
+    def picked_in(self, figure: str, shape: tuple[int, ...], default: int) -> tuple[int, int, int]:
+        """Head, row and column of the cell that is explained: of the chosen head, of the focus
+        token, and where one is picked in this figure, its other place.
 
         Args:
             figure: the picture's name.
             shape: (rows, columns) of its matrices.
-            default: row and column explained before anything is picked; the head is the chosen one.
+            default: the row, or in a pattern the column, explained before anything is picked.
         """
-        picked = self.scene.picked
-        if picked is None or picked.figure != figure:
-            return self.head, *default
-        inside = picked.head < self.config.n_heads and picked.row < shape[0]
-        if not inside or picked.column >= shape[1]:
-            return self.head, *default
-        return picked.head, picked.row, picked.column
+        picked, axis = self.scene.picked, TOKEN_AXIS[figure]
+        other = default
+        if picked is not None and picked.figure == figure:
+            place, most = (picked.column, shape[1]) if axis == "row" else (picked.row, shape[0])
+            other = place if place < most else default
+        return (self.head, *((self.focus, other) if axis == "row" else (other, self.focus)))
 
     def options(self, *names: str, **values: object) -> dict[str, str]:
         """The lesson's answers by id."""
@@ -216,13 +276,14 @@ def open_page_as(kind: type[AnyPage], name: str, now: Scene | None = None) -> An
         st.stop()
     reading = compute.reading_of(now)
     walk = heavy.walk_of(words, now) if compute.is_heavy(now) else None  # before anything needs it
-    frame.draw_strip(words, name, config, len(reading))
-    controls.draw_heads(words, config.n_heads)
     page = kind(name, words, now, config, reading)
     if walk is not None:
         vars(page)["walk"] = walk
     page.draw_headline()
     warmup.tell_first_words()
+    if name in THREAD:
+        frame.draw_strip(words, name, config, len(reading))
+    page.draw_thread()
     for way in compute.outside_training(now):
         st.caption(f"⚠ {words(f'outside.{way}', most=compute.TRAINED_TOKENS)}")
     return page
@@ -239,33 +300,6 @@ def distinct(options: Mapping[str, str], answer: str) -> dict[str, str]:
     return {name: text for name, text in options.items() if names[text] == name}
 
 
-def chips(steps: Iterable[Step], axes: str, head: int, kv_head: int) -> str:
-    """Shape chips as HTML: `Q_3 [16, 12]` in the article's order, or as PyTorch holds it.
-
-    Args:
-        steps: tensors of a trace.
-        axes: "article" or "torch".
-        head: which head's matrix is meant.
-        kv_head: the KV head it reads.
-    """
-    made = []
-    for step in steps:
-        symbol = html.escape(step.symbol)
-        if axes == "torch":
-            shape = (1, *step.shape)
-            symbol = symbol.removesuffix("_k")
-        else:
-            shape = step.article_shape
-            number = {"head": head, "kv_head": kv_head}.get(step.axes[0])
-            if number is not None and symbol.endswith("_k"):
-                symbol = f"{symbol.removesuffix('_k')}<sub>{number}</sub>"
-        role = ROLE_OF.get(step.name, "plain")
-        made.append(
-            f'<code class="chip {role}" data-step="{step.name}">{symbol} {list(shape)}</code>'
-        )
-    return '<div class="chips">' + " ".join(made) + "</div>"
-
-
 def draw_check(page: Page) -> None:
     """How far the layer is from the article's own form, computed twice, and from the fused one."""
     differences = heavy.differences_of(page.words, page.scene, page.walk)
@@ -277,15 +311,21 @@ def draw_check(page: Page) -> None:
         )
         for name in differences.absolute
     }
-    lines = [
-        words("check.pattern", value=f"{differences.absolute['pattern']:.1e}"),
-        words("check.worst", step=named[worst], value=f"{differences.relative[worst]:.1e}"),
-        words("check.fused", value=f"{differences.fused:.1e}"),
-    ]
+    figures = {
+        "check.pattern": f"{differences.absolute['pattern']:.1e}",
+        "check.worst": f"{differences.relative[worst]:.1e}",
+        "check.fused": f"{differences.fused:.1e}",
+    }
     passed = differences.absolute["pattern"] <= 1e-5 and differences.relative[worst] <= 1e-5
-    st.markdown("  \n".join(lines))
-    st.markdown(words("check.passed" if passed else "check.failed"))
-    with st.expander(words("check.each")):
+    mark = "✓" if passed else "✗"
+    with st.popover(f"{mark} {' · '.join(figures.values())}", type="tertiary"):
+        st.markdown(f"##### {words('card.check')}")
+        st.markdown(words("check.passed" if passed else "check.failed"))
+        st.markdown(
+            "  \n".join(
+                words(key, value=value, step=named[worst]) for key, value in figures.items()
+            )
+        )
         st.table(
             {
                 words("check.step"): list(named.values()),

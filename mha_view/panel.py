@@ -68,6 +68,12 @@ def table(rows: Sequence[str], caption: str) -> str:
     )
 
 
+def folded_table(rows: Sequence[str], caption: str) -> str:
+    """Rows as a table behind its caption, which a click opens."""
+    summary = f"<summary>{escape(caption)}</summary>"
+    return f'<details class="folded">{summary}{table(rows, caption)}</details>'
+
+
 def draw(title: str, tables: Sequence[str]) -> None:
     """The panel's headline, as Markdown, and its tables."""
     st.markdown(title)

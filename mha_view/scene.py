@@ -493,6 +493,8 @@ def read_link(link: Mapping[str, str], start: Scene | None = None) -> tuple[Scen
             changes |= read_one(name, value)
         except (ValueError, KeyError, zlib.error, binascii.Error):
             refused.append(f"{name}={value}"[:40])
+    if "picked" in changes and "focus" not in changes:
+        changes["focus"] = None  # from before there was a focus token: the cell says which
     return scene.with_(**changes), refused
 
 

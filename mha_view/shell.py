@@ -25,8 +25,7 @@ with st.sidebar:
     controls.draw_reader(words)
 for parameter in refused:
     st.warning(words("link.refused", parameter=parameter))
-controls.draw_sentence(words)
-controls.draw_settings(words)
+controls.draw_controls(words)
 if state.scene().weights == "live":
     live_run.draw_notice(words, state.scene(), follow=page.url_path != "training")
 address.write_address(state.note_written(), lang=words.lang, projector=state.scene().projector)

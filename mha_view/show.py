@@ -11,7 +11,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from mha_view import state
-from mha_view.scene import Picked, Scene, write_link
+from mha_view.scene import TOKEN_AXIS, Picked, Scene, write_link
 from mha_view.words import Words
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ class Picture:
         arrays: the numbers, for the table and the downloads, axes as they are drawn.
         axes: axis words of those numbers, where they have names.
         block: rows and columns of the numbers that one drawn cell stands for.
+        picks: the name its picked cells are kept under, where it is not its own.
+        tokens: the axis on which the focus token stands, "row" or "column", where no cell of
+            the picture is kept.
         pickable: whether a cell can be picked and explained.
         frames_label: what the slider over the figure's frames is called.
         frame: where that slider stands at first.
@@ -45,9 +48,16 @@ class Picture:
     arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
     axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     block: tuple[int, int] = (1, 1)
+    picks: str = ""
+    tokens: str = ""
     pickable: bool = True
     frames_label: str | None = None
     frame: int | None = None
+
+    @property
+    def kept_as(self) -> str:
+        """The name in a picked cell."""
+        return self.picks or self.name
 
     def matrix_of(self, head: int) -> NDArray[np.generic]:
         """The matrix, unpooled, that a head's cells are picked from."""
@@ -62,6 +72,10 @@ def show(
     words: Words,
     explained: tuple[int, int, int] | None = None,
     on_pick: Callable[[Cell | None], None] | None = None,
+    *,
+    focus: int | None = None,
+    band: tuple[int, int] | None = None,
+    head_at: Callable[[int], int] | None = None,
 ) -> None:
     """Draw a picture; a cell picked in it goes into the scene.
 
@@ -70,6 +84,9 @@ def show(
         words: the reader's words.
         explained: head, row and column of the cell that is explained beside it, to be marked.
         on_pick: what a pick does instead of going into the scene as it is.
+        focus: the place of the focus token, to be marked where the picture has tokens.
+        band: first row and row after the last of the chosen head; other rows recede.
+        head_at: the head that a row belongs to, where the picture is not a tile a head.
     """
     from mha_view.components.plot import plot
 
@@ -83,7 +100,8 @@ def show(
         alt=picture.alt,
         words=words.group("plot"),
         selected=_drawn_cell(picture, explained),
-        on_pick=on_pick or (lambda cell: _keep_pick(picture, cell)),
+        on_pick=on_pick or (lambda cell: _keep_pick(picture, cell, head_at)),
+        spot=_spot(picture, focus, band),
         export={
             "name": picture.name,
             "arrays": picture.arrays,
@@ -111,10 +129,26 @@ def _drawn_cell(picture: Picture, explained: tuple[int, int, int] | None) -> Cel
         return None
     head, row, column = explained
     rows, columns = picture.block
-    return Cell(picture.name, head, row // rows, column // columns)
+    return Cell(picture.kept_as, head, row // rows, column // columns)
 
 
-def _keep_pick(picture: Picture, cell: Cell | None) -> None:
+def _spot(
+    picture: Picture, focus: int | None, band: tuple[int, int] | None
+) -> dict[str, Any] | None:
+    """The focus token and the chosen head's rows, as cells that are drawn."""
+    axis = picture.tokens or TOKEN_AXIS.get(picture.kept_as, "")
+    if focus is None or not axis:
+        return None
+    rows, columns = picture.block
+    spot: dict[str, Any] = {"axis": axis, "place": focus // (rows if axis == "row" else columns)}
+    if band is not None:
+        spot["band"] = [band[0] // rows, max(band[0] // rows + 1, band[1] // rows)]
+    return spot
+
+
+def _keep_pick(
+    picture: Picture, cell: Cell | None, head_at: Callable[[int], int] | None = None
+) -> None:
     """Put a cell picked in the browser into the scene; in a pooled picture, the largest of its
     block, which is the number that was drawn."""
     if not picture.pickable:
@@ -129,7 +163,8 @@ def _keep_pick(picture: Picture, cell: Cell | None) -> None:
         block = np.abs(matrix[row : row + rows, column : column + columns])
         down, across = np.unravel_index(int(block.argmax()), block.shape)
         row, column = row + int(down), column + int(across)
-    state.change(picked=Picked(cell.figure, cell.head, row, column))
+    head = {} if head_at is None else {"head": head_at(row)}
+    state.change(picked=Picked(cell.figure, cell.head, row, column), **head)
 
 
 def show_links(

@@ -54,6 +54,7 @@ def plot(
     height: int | None = None,
     selected: Cell | Literal["own"] | None = OWN,
     on_pick: Callable[[Cell | None], None] | None = None,
+    spot: Mapping[str, Any] | None = None,
     export: Mapping[str, Any] | None = None,
     frames_label: str | None = None,
     frame: int | None = None,
@@ -97,6 +98,8 @@ def plot(
         height: pixels; None fits tiles, and is 360 otherwise.
         selected: the cell to mark. "own" keeps the reader's own pick.
         on_pick: called with a new pick before the script runs again.
+        spot: `{"axis": "row" or "column", "place": int}` outlines that row or column of every
+            matrix; with `"band": [first, after]`, other rows recede but for that column.
         export: `{"name": str, "arrays": {name: array}, "settings": {...}}` and optionally
             `"axes": {name: (axis word, …)}`: what the downloads hold. Large arrays travel only
             when a reader saves them.
@@ -128,6 +131,7 @@ def plot(
         "height": height,
         "selected": asdict(marked) if marked else None,
         "turn": turn,
+        "spot": None if spot is None else dict(spot),
         "export": prepare_export(export, key),
         "frames_label": frames_label,
         "frame": frame,

@@ -193,6 +193,8 @@ def tiles(
     hover: str,
     across: int | None = None,
     title_colours: Sequence[str] | None = None,
+    heads: Sequence[int] | None = None,
+    largest: int | None = None,
 ) -> Figure:
     """One tile for each head, all in one heatmap trace, which is the fastest Plotly has.
 
@@ -205,6 +207,8 @@ def tiles(
         rows, columns: labels, the same for all tiles.
         row_title, column_title, colour, hover: as in `matrix`.
         across: tiles side by side; a square's worth if None.
+        heads: each tile's head, for picking; the tiles' numbers if None.
+        largest: pixels that a cell takes at most, where there is room.
         title_colours: a colour for the square before each title.
     """
     squares = [f'<span style="color:{colour}">■</span> ' for colour in title_colours or ()]
@@ -217,11 +221,12 @@ def tiles(
                 "coloraxis": "coloraxis",
                 "meta": {
                     "figure": name,
-                    "heads": list(range(len(values))),
+                    "heads": list(range(len(values)) if heads is None else heads),
                     "tile": {
                         "columns": across,
                         "narrow": _narrow(across, titles),
                         "gap": max(1, round(0.1 * values.shape[-1])),
+                        **({} if largest is None else {"largest": largest}),
                         "titles": [
                             square + title
                             for square, title in zip(

@@ -80,6 +80,50 @@ def contributions_at(contributions: Array, out: Array, token: int, words: Words)
     )  # fmt: skip
 
 
+def writing_heads(w_o: Array, n_heads: int) -> Array:
+    """Which share of each row of W_o, by squares, lies in each head's columns, [head, feature].
+
+    >>> writing_heads(np.array([[3.0, 4.0], [0.0, 2.0]]), 2).tolist()
+    [[0.36, 0.0], [0.64, 1.0]]
+    """
+    squares = (w_o.astype(np.float64) ** 2).reshape(len(w_o), n_heads, -1).sum(axis=-1)
+    totals = squares.sum(axis=1, keepdims=True)
+    shares: Array = np.divide(squares, totals, out=np.zeros_like(squares), where=totals > 0).T
+    return shares
+
+
+def w_o_by_head(w_o: Array, config: AttentionConfig, words: Words) -> Picture:
+    """Which heads each feature of O is made from, the features of one strongest head together."""
+    shares = writing_heads(w_o, config.n_heads)
+    strongest = shares.argmax(axis=0)
+    order = np.lexsort((-shares.max(axis=0), strongest))
+    ordered = shares[:, order]
+    names = [words("head.chip", head=head) for head in range(config.n_heads)]
+    values, _, block = heat.pool(ordered, len(ordered), MOST_MATRIX_COLUMNS)
+    figure = heat.matrix(
+        "w_o_heads",
+        values,
+        rows=names,
+        columns=pooled_labels([str(feature) for feature in order], block),
+        row_title="",
+        column_title=words("axis.feature_by_head"),
+        colour=heat.share_axis("linear", words("axis.share_of_row")),
+        hover=words("hover.w_o_heads"),
+    )
+    figure["layout"]["xaxis"]["showticklabels"] = False
+    return Picture(
+        "w_o_heads",
+        figure,
+        words("alt.w_o_heads", n=config.n_heads, share=f"{shares.max(axis=0).mean():.2f}",
+              equal=f"{1 / config.n_heads:.2f}"),
+        height=110 + 26 * len(names),
+        arrays={"share": ordered, "feature": order},
+        axes={"share": ("head", "feature")},
+        block=(1, block),
+        pickable=False,
+    )  # fmt: skip
+
+
 def w_o_matrix(w_o: Array, config: AttentionConfig, words: Words) -> Picture:
     """W_o, with a bar and a number over the columns that read each head."""
     values, block_rows, block_columns = heat.pool(w_o, MOST_MATRIX_ROWS, MOST_MATRIX_COLUMNS)

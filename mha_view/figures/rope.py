@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mha_core.rope import Rope, pair_frequencies
+from mha_view.components.plot import escape_label
 from mha_view.show import Figure, Picture
 from mha_view.theme import ink
 from mha_view.words import Words
@@ -64,10 +65,13 @@ def circles(
     frequencies = pair_frequencies(rope, len(vector))[pairs]
     longest = float(np.linalg.norm(points, axis=1).max()) or 1.0
     points = points / longest
-    across = 2 if len(pairs) <= 4 else 4
-    centres = np.array(
-        [[SPACING * (n % across), -SPACING * 1.2 * (n // across)] for n in range(len(pairs))]
+    layout, centres = _circles_layout(
+        [
+            words("rope.pair", pair=pair, degrees=f"{np.degrees(angle):.3g}")
+            for pair, angle in zip(pairs, frequencies, strict=True)
+        ]
     )
+    across = 2 if len(pairs) <= 4 else 4
     before = arrows(centres, points)
     figure: Figure = {
         "data": [
@@ -75,23 +79,7 @@ def circles(
             _line(arrows(centres, turn(points, frequencies, position)), ink(role),
                   words("rope.after"), width=4),
         ],
-        "layout": {
-            "xaxis": _bare() | {"range": [-1.1, SPACING * (min(len(pairs), across) - 1) + 1.1],
-                                "constrain": "domain"},
-            "yaxis": _bare() | {"scaleanchor": "x", "range": [centres[-1, 1] - 1.1, 1.7],
-                                "constrain": "domain", "constraintoward": "top"},
-            "shapes": [_circle(x, y) for x, y in centres],
-            "annotations": [
-                {
-                    "x": x, "y": y + 1.3, "showarrow": False, "font": {"size": 13},
-                    "text": words("rope.pair", pair=pair, degrees=f"{np.degrees(angle):.3g}"),
-                }
-                for (x, y), pair, angle in zip(centres, pairs, frequencies, strict=True)
-            ],
-            "showlegend": True,
-            "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
-            "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
-        },
+        "layout": layout,
         "frames": [
             {
                 "name": str(place),
@@ -113,6 +101,134 @@ def circles(
         frames_label=words("rope.position"),
         frame=position,
     )  # fmt: skip
+
+
+def meeting(
+    query: Array,
+    key: Array,
+    rope: Rope,
+    *,
+    positions: tuple[int, int],
+    n_positions: int,
+    words: Words,
+    tokens: tuple[str, str],
+) -> Picture:
+    """A query and a key after turning, pair by pair, with the angle between them marked.
+
+    Args:
+        query, key: [d_head], before RoPE.
+        rope: how they are turned.
+        positions: the query's and the key's.
+        n_positions: how far both can be moved together, from 0.
+        words: the reader's words.
+        tokens: what the two tokens are called.
+    """
+    pairs = shown_pairs(rope.width(len(query)) // 2)
+    frequencies = pair_frequencies(rope, len(query))[pairs]
+    before = [pair_vectors(vector, rope)[pairs] for vector in (query, key)]
+    turned = [
+        turn(points, frequencies, position)
+        for points, position in zip(before, positions, strict=True)
+    ]
+    products = (turned[0] * turned[1]).sum(axis=1)
+    between = angles_between(*turned)
+    shown = [points / (np.linalg.norm(points, axis=1).max() or 1.0) for points in turned]
+    layout, centres = _circles_layout(
+        [
+            words(
+                "rope.meeting.pair",
+                pair=pair,
+                degrees=f"{np.degrees(angle):+.0f}".replace("-", "−"),
+                product=f"{product:+.2f}".replace("-", "−"),
+            )
+            for pair, angle, product in zip(pairs, between, products, strict=True)
+        ]
+    )
+
+    def lines(shift: int) -> list[Array]:
+        moved = [turn(points, frequencies, shift) for points in shown]
+        return [*(arrows(centres, points) for points in moved), arcs(centres, moved[0], between)]
+
+    query_line, key_line, arc_line = lines(0)
+    names = [
+        words(f"rope.meeting.{role}", token=escape_label(token))
+        for role, token in zip(("query", "key"), tokens, strict=True)
+    ]
+    figure: Figure = {
+        "data": [
+            _line(query_line, ink("query"), names[0], width=4),
+            _line(key_line, ink("key"), names[1], width=4),
+            _ends(arc_line) | {
+                "type": "scatter", "mode": "lines", "name": words("rope.meeting.angle"),
+                "line": {"color": ink("pattern"), "width": 3}, "hoverinfo": "skip",
+                "connectgaps": False,
+            },
+        ],
+        "layout": layout,
+        "frames": [
+            {
+                "name": str(shift),
+                "traces": [0, 1, 2],
+                "data": [_ends(line) for line in lines(shift)],
+            }
+            for shift in range(n_positions)
+        ],
+    }  # fmt: skip
+    return Picture(
+        "meeting",
+        figure,
+        words("alt.meeting", query=tokens[0], key=tokens[1], n=len(pairs),
+              angles=words("list.next").join(f"{np.degrees(angle):.0f}°" for angle in between)),
+        height=60 + 125 * -(-len(pairs) // 4),
+        arrays={"query": turned[0], "key": turned[1], "angle": between, "product": products},
+        pickable=False,
+        frames_label=words("rope.meeting.move"),
+        frame=0,
+    )  # fmt: skip
+
+
+def angles_between(query: Array, key: Array) -> Array:
+    """From each query pair to its key pair, radians from −π to π.
+
+    >>> angles_between(np.array([[1.0, 0.0]]), np.array([[0.0, 2.0]])) * 2 / np.pi
+    array([1.])
+    """
+    both = (query[:, 0] - 1j * query[:, 1]) * (key[:, 0] + 1j * key[:, 1])
+    angles: Array = np.angle(both)
+    return angles
+
+
+def arcs(centres: Array, starts: Array, angles: Array) -> Array:
+    """Arcs round each centre that begin on its arrow, [15 · pair, 2]; NaN lifts the pen."""
+    first = np.arctan2(starts[:, 1], starts[:, 0])
+    along = first[:, None] + angles[:, None] * np.linspace(0, 1, 14)
+    lines = np.full((len(centres), 15, 2), np.nan)
+    lines[:, :14, 0] = centres[:, :1] + 0.45 * np.cos(along)
+    lines[:, :14, 1] = centres[:, 1:] + 0.45 * np.sin(along)
+    return lines.reshape(-1, 2)
+
+
+def _circles_layout(titles: Sequence[str]) -> tuple[Figure, Array]:
+    """A circle with a title for each pair, two or four a row, and their centres."""
+    across = 2 if len(titles) <= 4 else 4
+    centres = np.array(
+        [[SPACING * (n % across), -SPACING * 1.2 * (n // across)] for n in range(len(titles))]
+    )
+    layout: Figure = {
+        "xaxis": _bare() | {"range": [-1.1, SPACING * (min(len(titles), across) - 1) + 1.1],
+                            "constrain": "domain"},
+        "yaxis": _bare() | {"scaleanchor": "x", "range": [centres[-1, 1] - 1.1, 1.7],
+                            "constrain": "domain", "constraintoward": "top"},
+        "shapes": [_circle(x, y) for x, y in centres],
+        "annotations": [
+            {"x": x, "y": y + 1.3, "showarrow": False, "font": {"size": 13}, "text": title}
+            for (x, y), title in zip(centres, titles, strict=True)
+        ],
+        "showlegend": True,
+        "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
+        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+    }  # fmt: skip
+    return layout, centres
 
 
 def turn(points: Array, frequencies: Array, position: int) -> Array:

@@ -21,6 +21,8 @@ MOST_TILE_CELLS = 64
 MOST_MATRIX_ROWS = 96
 MOST_MATRIX_COLUMNS = 128
 ROW_HEIGHT = 22
+LARGEST_CELL = 38  # pixels of a cell that is seen alone
+SMALL_CELL = 17  # pixels of a cell beside others of its kind
 BANDS_WIDE = 22  # pixels that the bands and their numbers take at the left
 
 
@@ -156,6 +158,7 @@ def pattern_tiles(
     hover: str = "hover.pattern",
     colours: Sequence[str] | None = None,
     across: int | None = None,
+    largest: int | None = None,
 ) -> tuple[Figure, int]:
     """Patterns [tile, query, key] as tiles on one scale from 0 to 1, and the block of a cell.
 
@@ -173,7 +176,8 @@ def pattern_tiles(
     places = pooled_labels(labels, block)
     figure = heat.tiles(
         name, np.stack([values for values, *_ in pooled]),
-        titles=titles, title_colours=colours, across=across, rows=places, columns=places,
+        titles=titles, title_colours=colours, across=across, largest=largest,
+        rows=places, columns=places,
         row_title=words("axis.query"), column_title=words("axis.key"),
         colour=heat.share_axis(scale, words("axis.weight")), hover=words(hover),
     )  # fmt: skip
@@ -188,6 +192,7 @@ def head_patterns(
     scale: ColourScale = "linear",
     titles: Sequence[str] | None = None,
     name: str = "pattern",
+    across: int | None = None,
 ) -> Picture:
     """Every head's attention matrix, queries in rows, on one scale from 0 to 1."""
     pattern = trace["pattern"].value
@@ -195,7 +200,7 @@ def head_patterns(
     titles = titles or [words("head.chip", head=head) for head in heads]
     figure, block = pattern_tiles(
         name, pattern, trace.keep, labels, words,
-        titles=titles, scale=scale, colours=[head_colour(head) for head in heads],
+        titles=titles, scale=scale, colours=[head_colour(head) for head in heads], across=across,
     )  # fmt: skip
     return Picture(
         name,
@@ -208,10 +213,44 @@ def head_patterns(
     )
 
 
-def describe_patterns(patterns: Array, labels: Sequence[str], words: Words) -> str:
-    """For each head, where its strongest look away from the first token and itself goes."""
+def one_pattern(
+    trace: AttentionTrace,
+    head: int,
+    labels: Sequence[str],
+    words: Words,
+    *,
+    scale: ColourScale = "linear",
+) -> Picture:
+    """One head's attention matrix, large enough for words on its axes."""
+    pattern = trace.pattern[head : head + 1]
+    keep = np.broadcast_to(trace.keep, trace.pattern.shape)[head]
+    values, block, _ = heat.pool(
+        np.where(keep, pattern, np.nan), MOST_MATRIX_ROWS, MOST_MATRIX_ROWS
+    )
+    places = pooled_labels(labels, block)
+    figure = heat.tiles(
+        "pattern", values, titles=[words("head.chip", head=head)],
+        title_colours=[head_colour(head)], heads=[head], largest=LARGEST_CELL,
+        rows=places, columns=places, row_title=words("axis.query"), column_title=words("axis.key"),
+        colour=heat.share_axis(scale, words("axis.weight")), hover=words("hover.pattern"),
+    )  # fmt: skip
+    return Picture(
+        "head_pattern",
+        figure,
+        describe_patterns(pattern, labels, words, first=head),
+        height=None,
+        arrays={"pattern": pattern[0]},
+        axes={"pattern": ("query", "key")},
+        block=(block, block),
+        picks="pattern",
+    )
+
+
+def describe_patterns(patterns: Array, labels: Sequence[str], words: Words, first: int = 0) -> str:
+    """For each head, counted from `first`, where its strongest look away from the first token and
+    itself goes."""
     parts = []
-    for head, pattern in enumerate(patterns):
+    for head, pattern in enumerate(patterns, first):
         away = pattern.copy()
         away[:, 0] = 0.0
         np.fill_diagonal(away, 0.0)
@@ -242,6 +281,8 @@ def tensor_tiles(
     colours: Sequence[str] | None = None,
     across: int | None = None,
     pickable: bool = True,
+    tokens: str = "",
+    largest: int | None = None,
 ) -> Picture:
     """Signed matrices side by side on one scale; shorter ones are filled up with blanks."""
     high = max(array.shape[0] for array in arrays)
@@ -262,6 +303,7 @@ def tensor_tiles(
         hover=f"{symbol} [{{row}}, {{column}}] = {{value}}",
         title_colours=colours,
         across=across,
+        largest=largest,
     )
     finite = stacked[np.isfinite(stacked)] if np.isfinite(stacked).any() else np.zeros(1)
     alt = words(
@@ -279,6 +321,7 @@ def tensor_tiles(
         arrays=dict(zip((f"{name}_{n}" for n in range(len(arrays))), arrays, strict=True)),
         block=(block_rows, block_columns),
         pickable=pickable,
+        tokens=tokens,
     )
 
 
@@ -302,4 +345,6 @@ def chain(trace: AttentionTrace, head: int, labels: Sequence[str], words: Words)
         symbol=words("axis.score"),
         across=3,
         pickable=False,
+        tokens="row",
+        largest=SMALL_CELL,
     )

@@ -12,7 +12,7 @@ from mha_core.heads.measures import mean_entropy
 from mha_core.trace import AttentionTrace
 from mha_core.whatif import look_again
 from mha_view import compute
-from mha_view.figures.walk import pattern_tiles
+from mha_view.figures.walk import SMALL_CELL, pattern_tiles
 from mha_view.scene import MaskName, Scene
 from mha_view.show import Picture
 from mha_view.words import Words
@@ -65,9 +65,9 @@ def _patterns(
         for title, pattern, seen in zip(titles, patterns, keeps, strict=True)
     ]
     figure, block = pattern_tiles(
-        name, patterns, keep, labels, words, titles=full, across=min(3, len(full))
+        name, patterns, keep, labels, words, titles=full, across=len(full), largest=SMALL_CELL
     )
     return Picture(
         name, figure, words("alt.compare", titles=words("list.next").join(full)), height=None,
-        arrays={name: patterns}, block=(block, block), pickable=False,
+        arrays={name: patterns}, block=(block, block), pickable=False, tokens="row",
     )  # fmt: skip

@@ -61,15 +61,12 @@ def _clearest(pattern: Array, queries: NDArray[np.int64]) -> tuple[int, int]:
     return int(queries[row]), int(key)
 
 
-def largest_cell(matrix: Array) -> tuple[int, int]:
-    """Row and column of a matrix's largest number by size, the first token left out.
+def largest_row(matrix: Array, column: int, rows: slice = slice(None)) -> int:
+    """The row of a column's largest number by size, among some rows.
 
-    The first token's numbers are often far larger than all others, and seldom what is asked.
-
-    >>> largest_cell(np.array([[9.0, 1.0, -2.0]])), largest_cell(np.array([[1.0], [-3.0]]))
-    ((0, 2), (1, 0))
+    >>> matrix = np.array([[9.0, 1.0], [2.0, -3.0], [0.0, 0.5]])
+    >>> largest_row(matrix, 1), largest_row(matrix, 1, slice(2, 3))
+    (1, 2)
     """
-    first = 1 if matrix.shape[1] > 1 else 0
-    rest = np.abs(matrix[:, first:])
-    row, column = np.unravel_index(int(rest.argmax()), rest.shape)
-    return int(row), int(column) + first
+    start = rows.start or 0
+    return start + int(np.abs(matrix[rows, column]).argmax())

@@ -18,7 +18,7 @@ from mha_core.derivation import (
 )
 from mha_core.rope import pair_frequencies
 from mha_view.page import Page
-from mha_view.panel import draw, literal, number, plain, row, sum_rows, table
+from mha_view.panel import draw, folded_table, literal, number, plain, row, sum_rows, table
 
 # A wide head has more pairs than a table needs; the fastest come first.
 MOST_PAIRS = 16
@@ -86,7 +86,8 @@ def _whole_row(page: Page, head: int, query: int) -> str:
         label = words("panel.rest", n=rest) if rest else words("panel.rounding")
         rows.append(row(label, "", plain(total - printed), kind="rest"))
     rows.append(row(words("panel.row_total"), "", plain(total), kind="total"))
-    return table(rows, words("panel.row.caption", query=page.labels[query]))
+    caption = words("panel.row.caption", query=page.labels[query])
+    return folded_table(rows, caption)
 
 
 def draw_projection(page: Page, projection: Projection, feature: int, token: int) -> None:

@@ -10,24 +10,55 @@ from numpy.typing import NDArray
 
 from mha_core.rope import Rope
 from mha_core.trace import AttentionTrace
-from mha_core.whatif import pair_order, turn, turn_again
+from mha_core.whatif import look_again, pair_order, turn, turn_again
 from mha_view import state
+from mha_view.figures.walk import pattern_tiles
 from mha_view.page import Page
+from mha_view.panel import literal
+from mha_view.show import Picture
 
 # Rounding in float32 stays below this share of the largest score.
 ROUNDING = 1e-4
 
 
-def choose_token(page: Page) -> int:
-    """Which token's query and key are drawn; the last one at first, as position 0 turns nothing."""
-    labels = page.labels
-    return st.select_slider(
-        page.words("rope.token"),
-        range(len(labels)),
-        value=len(labels) - 1,
-        format_func=lambda place: f"{place} · {labels[place]}",
-        key=f"rope_token_{len(labels)}",
+def with_and_without(page: Page) -> Picture:
+    """The chosen head's pattern with RoPE and without it, on one scale."""
+    words, trace = page.words, page.trace
+    figure, block = pattern_tiles(
+        "pattern", _both(page), trace.keep, page.labels, words,
+        titles=[words("rope.with"), words("rope.without")], scale=page.scene.scale, across=2,
+    )  # fmt: skip
+    return Picture(
+        "rope_patterns",
+        figure,
+        words("alt.rope", head=page.head),
+        height=None,
+        arrays=dict(zip(("with", "without"), _both(page), strict=True)),
+        block=(block, block),
+        picks="pattern",
+        tokens="row",
+        pickable=False,
     )
+
+
+def say_both(page: Page, query: int, key: int) -> str:
+    """What RoPE makes of one look."""
+    weights = [float(pattern[query, key]) for pattern in _both(page)]
+    return page.words(
+        "rope.both.caption",
+        query=literal(page.labels[query]),
+        key=literal(page.labels[key]),
+        on=f"{weights[0]:.3f}",
+        off=f"{weights[1]:.3f}",
+    )
+
+
+def _both(page: Page) -> NDArray[np.floating]:
+    """The chosen head's pattern with RoPE and without it, [2, query, key]."""
+    rope = page.config.rope
+    off = look_again(page.trace, page.head, rope=None)
+    on = look_again(page.trace, page.head, rope=Rope()) if rope is None else None
+    return np.stack([page.trace.pattern[page.head] if on is None else on, off])
 
 
 def compare_positions(

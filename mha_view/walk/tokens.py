@@ -58,10 +58,7 @@ def draw_table(tokens: Sequence[Token], words: Words) -> None:
 
 def draw_column(page: Page) -> None:
     """One token's column of X_in, its first numbers as they are."""
-    picked = page.scene.picked
-    token = 0
-    if picked is not None and picked.figure == "stream":
-        token = min(picked.column, len(page.reading) - 1)
+    token = page.focus
     column = page.trace.stream[token]
     first = ", ".join(f"{value:.3f}" for value in column[:8])
     more = ", …" if len(column) > 8 else ""

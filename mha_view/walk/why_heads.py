@@ -8,8 +8,38 @@ import streamlit as st
 from mha_core.heads.measures import mean_entropy
 from mha_core.heads.regroup import heads_apart
 from mha_core.trace import AttentionTrace
-from mha_core.whatif import count_parameters, count_products
+from mha_core.whatif import count_parameters, count_products, score_variance
 from mha_view.page import Page
+from mha_view.walk import derivations
+
+
+def draw_row(page: Page, cell: tuple[int, int, int]) -> None:
+    """Where the explained weight comes from, folded away until one is picked."""
+    picked = page.scene.picked
+    is_picked = picked is not None and picked.figure == "pattern"
+    with st.expander(page.words("why.cell"), expanded=is_picked):
+        derivations.draw_weight(page, *cell)
+
+
+def draw_sums(page: Page, one: AttentionTrace) -> None:
+    """The products for the scores and the four matrices, with their numbers, on both sides."""
+    words, many = page.words, page.trace
+    n_tokens = many.n_tokens
+    products, sizes = [], []
+    for trace in (many, one):
+        config = trace.config
+        factors = rf"{config.n_heads} \cdot {n_tokens}^2 \cdot {config.d_head}"
+        products.append((factors, config.n_heads * n_tokens**2 * config.d_head))
+        shapes = [np.shape(getattr(trace.weights, f"w_{name}")) for name in "qkvo"]
+        terms = " + ".join(rf"{rows}\!\times\!{columns}" for rows, columns in shapes)
+        sizes.append((terms, sum(rows * columns for rows, columns in shapes)))
+    for name, ((of_many, n_many), (of_one, n_one)) in (("scores", products), ("matrices", sizes)):
+        relation = "=" if n_many == n_one else r"\ne"
+        st.markdown(words(f"why.sums.{name}"))
+        st.latex(
+            rf"{{\underbrace{{{of_many}}}_{{h\,=\,{many.config.n_heads}}} = {n_many}}}"
+            rf"\;\allowbreak {{{relation}\; {n_one} = \underbrace{{{of_one}}}_{{h\,=\,1}}}}"
+        )
 
 
 def draw_counts(page: Page, one: AttentionTrace) -> tuple[int, int]:
@@ -20,23 +50,29 @@ def draw_counts(page: Page, one: AttentionTrace) -> tuple[int, int]:
     spread = [_told(mean_entropy(trace.pattern, trace.keep).mean()) for trace in (one, many)]
     apart = ["—" if trace.config.n_heads == 1 else _told(heads_apart(trace.pattern, trace.keep))
              for trace in (one, many)]  # fmt: skip
+    before, after = zip(*(score_variance(trace) for trace in (one, many)), strict=True)
     st.table(
         {
             words("why.what"): [
                 words("why.parameters"),
                 words("why.products"),
                 words("why.matrices"),
+                words("why.variance.before"),
+                words("why.variance.after"),
                 words("why.entropy"),
                 words("why.apart"),
             ],
             words("why.one.title"): [
-                f"{counts[0]:,}", f"{work[0]:,}", "1", spread[0], apart[0],
+                f"{counts[0]:,}", f"{work[0]:,}", "1",
+                f"{before[0]:.2f}", f"{after[0]:.2f}", spread[0], apart[0],
             ],
             words("why.many.title", n=many.config.n_heads): [
-                f"{counts[1]:,}", f"{work[1]:,}", str(many.config.n_heads), spread[1], apart[1],
+                f"{counts[1]:,}", f"{work[1]:,}", str(many.config.n_heads),
+                f"{before[1]:.2f}", f"{after[1]:.2f}", spread[1], apart[1],
             ],
         }
     )  # fmt: skip
+    st.caption(words("why.variance.caption"))
     if many.config.group > 1:
         st.caption(words("why.grouped"))
     return counts

@@ -4,25 +4,25 @@ import numpy as np
 import streamlit as st
 
 from mha_core.derivation import head_contributions, head_shares
-from mha_view.figures.output import contributions_at, share_bars, w_o_matrix
+from mha_view.figures.output import contributions_at, share_bars, w_o_by_head, w_o_matrix
 from mha_view.figures.walk import feature_matrix, features
 from mha_view.page import open_page
 from mha_view.panel import literal
 from mha_view.show import show
-from mha_view.walk import derivations, overview
-from mha_view.walk.choose import largest_cell
+from mha_view.walk import derivations, output, overview
+from mha_view.walk.choose import largest_row
 from mha_view.walk.pick import pick_cell
 
 page = open_page("output")
 words, trace, config = page.words, page.trace, page.config
-page.draw_chips("concat", "out", "residual")
+page.draw_chips("d", "h", "concat", "w_o", "out", "stream", "residual")
 out = trace["out"].article_value
-_, feature, token = page.picked_in("out", out.shape, largest_cell(out))
+_, feature, token = page.picked_in("out", out.shape, largest_row(out, page.focus))
 
 left, right = st.columns([11, 10])
 with left.container(border=True):
     st.markdown(f"##### {words('output.out')}")
-    show(feature_matrix(trace["out"], page.labels, words), words, (0, feature, token))
+    page.show(feature_matrix(trace["out"], page.labels, words), (0, feature, token))
     st.caption(page.text("picture"))
 with right.container(border=True):
     pick_cell(page, "out", (0, feature, token), features(len(out)), page.labels)
@@ -40,12 +40,17 @@ with far.container(border=True):
 
 one, two = st.columns(2)
 with one.container(border=True):
-    st.markdown("##### W_o")
-    show(w_o_matrix(np.asarray(trace.weights.w_o), config, words), words)
+    w_o = np.asarray(trace.weights.w_o)
+    by_head, whole = st.tabs([words("output.w_o.heads"), words("output.w_o.numbers")])
+    with by_head:
+        show(w_o_by_head(w_o, config, words), words)
+        st.caption(output.say_mixing(page, w_o))
+    with whole:
+        show(w_o_matrix(w_o, config, words), words)
 with two.container(border=True):
     st.markdown(f"##### {words('output.residual')}")
     reach = [trace.stream, trace.residual]
-    show(feature_matrix(trace["residual"], page.labels, words, reach=reach), words)
+    page.show(feature_matrix(trace["residual"], page.labels, words, reach=reach))
     st.caption(words("output.residual.caption"))
 overview.draw_predictions(page)
 

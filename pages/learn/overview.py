@@ -5,8 +5,8 @@ import streamlit as st
 from mha_view import controls
 from mha_view.figures.walk import head_patterns
 from mha_view.page import open_page
-from mha_view.show import show
 from mha_view.walk import derivations, overview
+from mha_view.walk.choose import clearest_key
 from mha_view.walk.stage import draw_stage
 
 page = open_page("overview")
@@ -19,9 +19,10 @@ left, right = st.columns([10, 11])
 with left.container(border=True):
     st.markdown(f"##### {words('overview.heads')}")
     picked = page.scene.picked is not None and page.scene.picked.figure == "pattern"
-    cell = page.picked_in("pattern", trace["pattern"].article_shape)
+    first = clearest_key(trace.pattern[page.head], page.focus)
+    cell = page.picked_in("pattern", trace["pattern"].article_shape, first)
     drawn = head_patterns(trace, page.labels, words, scale=page.scene.scale)
-    show(drawn, words, cell if picked else None)
+    page.show(drawn, cell if picked else None)
     if picked:
         derivations.draw_weight(page, *cell)
     st.caption(words.lesson("attention", "picture"))

@@ -4,17 +4,16 @@ import streamlit as st
 
 from mha_view.figures.walk import feature_matrix
 from mha_view.page import open_page
-from mha_view.show import show
 from mha_view.walk import tokens
 
 page = open_page("tokens")
 words, trace = page.words, page.trace
-page.draw_chips("stream", "x")
+page.draw_chips("d", "S", "stream", "x")
 st.html(tokens.pieces(page.reading.tokens, words))
 st.caption(words("tokens.legend"))
 left, right = st.columns([6, 5])
 with left.container(border=True):
-    show(feature_matrix(trace["stream"], page.labels, words), words)
+    page.show(feature_matrix(trace["stream"], page.labels, words))
     st.caption(page.text("picture"))
 with right.container(border=True):
     st.markdown(f"##### {words('tokens.table')}")

@@ -6,32 +6,33 @@ from mha_core.whatif import as_one_head
 from mha_view import compute
 from mha_view.figures.walk import head_patterns
 from mha_view.page import open_page
-from mha_view.show import show
-from mha_view.walk import derivations, why_heads
+from mha_view.walk import why_heads
+from mha_view.walk.choose import clearest_key
 
 page = open_page("why_heads")
 words, trace, config = page.words, page.trace, page.config
-page.draw_chips("pattern", "heads")
+page.draw_chips("d", "h", "d_head", "S", "pattern", "heads")
 one = as_one_head(trace)
 if compute.is_trained(page.scene):
     st.caption(f"⚠ {words('outside.one_head')}")
 
+first = clearest_key(trace.pattern[page.head], page.focus)
+cell = page.picked_in("pattern", trace.pattern.shape[1:], first)
 left, right = st.columns([2, 3])
 scale = page.scene.scale
 with left.container(border=True):
     st.markdown(f"##### {words('why.one', d=one.config.d_head)}")
     titles = [words("why.one.title")]
-    show(head_patterns(one, page.labels, words, scale=scale, titles=titles, name="one"), words)
+    alone = head_patterns(one, page.labels, words, scale=scale, titles=titles, name="one")
+    page.show(alone)
 with right.container(border=True):
     st.markdown(f"##### {words('why.many', n=config.n_heads, d=config.d_head)}")
-    picked = page.scene.picked is not None and page.scene.picked.figure == "pattern"
-    cell = page.picked_in("pattern", trace["pattern"].article_shape)
-    show(head_patterns(trace, page.labels, words, scale=scale), words, cell if picked else None)
+    page.show(head_patterns(trace, page.labels, words, scale=scale), cell)
 st.caption(page.text("picture"))
-if picked:
-    with st.container(border=True):
-        derivations.draw_weight(page, *cell)
+why_heads.draw_row(page, cell)
 
+st.subheader(words("why.sums"))
+why_heads.draw_sums(page, one)
 st.subheader(words("why.count"))
 counts = why_heads.draw_counts(page, one)
 page.draw_closing(

@@ -106,8 +106,8 @@ def test_a_link_opens_the_same_picture_elsewhere_and_in_the_other_language(
     first.get_by_role("textbox", name="Sentence").fill("The dog ran because it was late.")
     first.get_by_role("textbox", name="Sentence").press("Enter")
     first.get_by_role("radio", name="Head 3").click()
-    first.wait_for_function("location.search.includes('head=3')")
-    first.wait_for_function("location.search.includes('t=')")
+    until(first, lambda: "head=3" in first.url, True)
+    until(first, lambda: "t=" in first.url, True)
     settle(first)
     expect(first.locator(".katex").first).to_contain_text("3")
     second = new_page(locale="zh-CN")
@@ -128,7 +128,7 @@ def test_a_link_opens_the_same_picture_elsewhere_and_in_the_other_language(
 def test_a_click_explains_the_cell_and_the_terms_add_up(page: Page, server: str) -> None:
     visit(page, server, "attention")
     pick(page, "pattern", 1, figure_row(page, 4))
-    page.wait_for_function("location.search.includes('cell=pattern')")
+    until(page, lambda: "cell=pattern" in page.url, True)
     settle(page)
     cell = query_of(page)["cell"].split(".")
     assert cell[0] == "pattern"
@@ -162,7 +162,7 @@ def test_arrow_keys_move_the_cell_and_a_reload_keeps_it(page: Page, server: str)
     before = title.inner_text()
     figure(page, "pattern").locator(".th-canvas").focus()
     page.keyboard.press("ArrowUp")
-    page.wait_for_function("location.search.includes('cell=pattern.2.4.3')")
+    until(page, lambda: "cell=pattern.2.4.3" in page.url, True)
     expect(title).not_to_have_text(before)
     settle(page)
     moved = title.inner_text()
@@ -182,12 +182,11 @@ def test_zoom_survives_a_change_of_setting(page: Page, server: str) -> None:
     page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.7 * box["height"], steps=8)
     page.mouse.up()
     shown = "node => node._fullLayout.xaxis.range.map(place => Math.round(place * 100))"
-    page.wait_for_function("([node, whole]) => node._fullLayout.xaxis.range[1] < whole",
-                           arg=[chart.element_handle(), 7])  # fmt: skip
+    until(page, lambda: chart.evaluate("node => node._fullLayout.xaxis.range[1] < 7"), True)
     zoomed = chart.evaluate(shown)
     page.get_by_role("button", name="Mask").click()
     page.get_by_text("two-way", exact=True).click()
-    page.wait_for_function("location.search.includes('mask=two_way')")
+    until(page, lambda: "mask=two_way" in page.url, True)
     settle(page)
     assert chart.evaluate(shown) == zoomed
 
@@ -196,7 +195,7 @@ def test_the_walk_goes_on_by_keyboard_and_back_takes_one_step(page: Page, server
     visit(page, server, "tokens")
     page.get_by_role("button", name="Mask").click()
     page.get_by_text("two-way", exact=True).click()
-    page.wait_for_function("location.search.includes('mask=two_way')")
+    until(page, lambda: "mask=two_way" in page.url, True)
     page.keyboard.press("Escape")
     expect(page.get_by_test_id("stPopoverBody")).to_be_hidden()
     settle(page)

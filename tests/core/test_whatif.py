@@ -13,6 +13,7 @@ from mha_core.whatif import (
     count_products,
     look_again,
     pair_order,
+    score_variance,
     split_wrongly,
     turn_again,
     walk_again,
@@ -32,6 +33,33 @@ def test_another_scale_changes_only_what_comes_after_it() -> None:
     assert np.allclose(other.q_rot, TRACE.q_rot, atol=1e-6)
     assert np.allclose(other.scores, TRACE.scores * 2, atol=1e-5)  # √4 = 2
     assert not np.allclose(other.pattern, TRACE.pattern, atol=1e-3)
+
+
+@pytest.mark.parametrize("kv_heads", [1, 3])
+def test_one_head_without_rope_is_that_of_a_layer_without_rope(kv_heads: int) -> None:
+    config = AttentionConfig(d_model=12, n_heads=3, n_kv_heads=kv_heads, rope=Rope())
+    x, weights = random_embedding(7, 12, 0), random_weights(config, 0)
+    trace = walk_layer(x, weights, config, positions=np.arange(7) + 3)
+    for rope in (None, Rope(), Rope(base=50.0)):
+        other = walk_again(trace, rope=rope)
+        for head in range(3):
+            assert np.allclose(look_again(trace, head, rope=rope), other.pattern[head], atol=1e-6)
+    assert not np.allclose(look_again(trace, 1, rope=None), trace.pattern[1], atol=1e-3)
+
+
+@pytest.mark.parametrize("kv_heads", [1, 3])
+def test_the_variance_is_of_the_scores_that_may_be_seen(kv_heads: int) -> None:
+    config = AttentionConfig(d_model=12, n_heads=3, n_kv_heads=kv_heads, rope=Rope())
+    trace = walk_layer(random_embedding(7, 12, 0), random_weights(config, 0), config)
+    seen = [
+        float(trace.q_rot[head, query] @ trace.k_rot[head // config.group, key])
+        for head in range(3)
+        for query in range(7)
+        for key in range(query + 1)
+    ]
+    before, after = score_variance(trace)
+    assert before == pytest.approx(np.var(seen), rel=1e-5)
+    assert after == pytest.approx(np.var(seen) / config.d_head, rel=1e-5)
 
 
 def test_moving_every_token_keeps_the_scores() -> None:

@@ -125,6 +125,12 @@ def test_a_cell_does_not_outlive_a_change_that_renumbers_the_tokens() -> None:
     assert scene.turn_to(weights="live").picked == scene.picked
 
 
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_cell_in_a_link_without_a_sentence_is_opened(lang: str) -> None:
+    opened, _ = read_link({"lang": lang, "weights": "custom", "cell": "pattern.3.5.1"})
+    assert (opened.picked, opened.head, opened.focus) == (Picked("pattern", 3, 5, 1), 3, 5)
+
+
 def test_an_old_link_without_a_cell_opens_the_look_it_opened() -> None:
     opened, _ = read_link({"v": "1", "lang": "en", "s": "ming", "layer": "1", "head": "3"})
     pattern = compute.layer_of(opened).pattern[3]

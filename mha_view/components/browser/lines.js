@@ -1,7 +1,7 @@
 // Which links are drawn, and their shapes.
 
 const LEAST_HEIGHT = 36;
-const MOST_HEIGHT = 220;
+const MOST_HEIGHT = 150;
 
 /** The links to draw, weakest first so that the strongest lie on top.
  *  `total` counts all that are not masked; `lines.isCut` says that some were too many. */

@@ -7,6 +7,7 @@ import { loadPlotly, loadStyle } from "./load.js";
 import { unpack } from "./packet.js";
 import { escapeHtml, place, standalone } from "./saved.js";
 import { readTheme, resolveColours, template } from "./theme.js";
+import { rectangle, spotMarks } from "./spot.js";
 import { fitLabels, fitNarrow, placeTiles } from "./tiles.js";
 import { addToolbar } from "./toolbar.js";
 
@@ -174,15 +175,18 @@ class PlotView {
     };
   }
 
-  /** The outline of the picked cell, and of its matrix where there are several. */
+  /** The token and the head that the page is about, and the outline of the picked cell. */
   marks() {
+    const { theme } = this.built;
+    const spots = this.header.spot ? spotMarks(this.matrices, this.header.spot, theme) : [];
+    return [...spots, ...this.pickMarks(theme)];
+  }
+
+  /** The outline of the picked cell, and of its matrix where there are several. */
+  pickMarks(theme) {
     const matrix = matrixOf(this.matrices, this.picked);
     if (!matrix) return [];
-    const { theme } = this.built;
-    const at = ([x0, x1, y0, y1], line, more = {}) => ({
-      type: "rect", xref: matrix.xaxis, yref: matrix.yaxis, x0, x1, y0, y1, line,
-      fillcolor: "rgba(0,0,0,0)", layer: "above", ...more,
-    });
+    const at = (place, line) => rectangle(matrix, place, { line });
     const cell = outline(matrix, this.picked, this.pixelsPerUnit(matrix));
     const marks = [at(cell, { color: theme.paper, width: 4 }), at(cell, { color: theme.text, width: 2 })];
     if (this.matrices.length > 1) {
