@@ -12,6 +12,7 @@ import streamlit as st
 from mha_core.config import AttentionConfig
 from mha_core.errors import TwelveHeadsError
 from mha_view import compute, controls, frame, heavy, state, thread, warmup
+from mha_view.as_python import STEP_OF, write_python
 from mha_view.export import save_page
 from mha_view.formulas import FORMULAS, formula
 from mha_view.scene import TOKEN_AXIS, Scene
@@ -154,6 +155,8 @@ class Page:
             st.markdown(f"##### {self.words('card.code')}")
             st.code(self.text("torch"), language="python", wrap_lines=True)
             st.latex(self.text("article"))
+            with st.expander(self.words("card.python")):
+                st.code(write_python(self.scene, STEP_OF[self.name]), language="python")
         with trip.container(border=True, height="stretch"):
             st.markdown(f"##### {self.words('card.trip')}")
             st.markdown(self.text("trip"))

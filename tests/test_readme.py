@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,16 @@ def test_the_command_it_names_is_understood(name: str, monkeypatch: pytest.Monke
     monkeypatch.setenv(LANG_VARIABLE, "")
     command.main(line.split()[1:])
     assert served == [8501]
+
+
+def test_the_citation_is_of_this_version() -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)["project"]
+    cited = (ROOT / "CITATION.cff").read_text("utf-8")
+    told = dict(re.findall(r"^([\w-]+): (.+)$", cited, re.MULTILINE))
+    assert told["version"] == project["version"]
+    assert told["license"] == project["license"]
+    assert told["cff-version"] == "1.2.0"
 
 
 @pytest.mark.parametrize("name", ["README.md", "README.zh.md", "CONTRIBUTING.md"])
