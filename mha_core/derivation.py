@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mha_core.trace import AttentionTrace
+from mha_core.values import check_index
 
 Array = NDArray[np.floating]
 Projection = Literal["q", "k", "v"]
@@ -79,21 +80,27 @@ class ScoreDerivation:
     Attributes:
         products: q_i · k_i, adding up to `raw`.
         scale: what `raw` is multiplied by.
-        score: raw · scale, softcap applied where there is one.
+        softcap: c in score = c · tanh(raw · scale / c), or None: score = raw · scale.
+        score: what comes of that.
+        bias: what is added to the score, 0 without a bias.
         may_look: whether the mask lets this query see this key.
-        row_maximum: the largest score the query may look at.
-        exponential: exp(score − row_maximum); 0 where the mask forbids.
-        row_sum: the sum of the row's exponentials.
-        weight: exponential / row_sum, the cell of the pattern.
+        row_maximum: the largest of the row's scores with their bias, and of its sink.
+        exponential: exp(score + bias − row_maximum); 0 where the mask forbids.
+        sink: exp(sink − row_maximum), which takes part in the sum and has no key; None without.
+        row_sum: the sum of the row's exponentials, the sink's included.
+        weight: exponential / row_sum, the cell of the pattern; 0 where there is nothing to see.
     """
 
     products: Folded
     raw: float
     scale: float
+    softcap: float | None
     score: float
+    bias: float
     may_look: bool
     row_maximum: float
     exponential: float
+    sink: float | None
     row_sum: float
     weight: float
 
@@ -103,23 +110,36 @@ def derive_weight(
 ) -> ScoreDerivation:
     """Derive one cell of one head's attention matrix.
 
+    Raises:
+        ConfigError: there is no such head or token.
+
     Source: Vaswani et al. 2017, equation 1.
     """
-    kv_head = head // trace.config.group
+    trace.check_head(head)
+    check_index("query", query, trace.n_tokens)
+    check_index("key", key, trace.n_tokens)
+    config, sinks = trace.config, trace.weights.sinks
     raw = float(trace.raw[head, query, key])
-    products = fold(trace.q_rot[head, query], trace.k_rot[kv_head, key], raw, shown=shown, digits=3)
+    q, k = trace.q_rot[head, query], trace.k_rot[head // config.group, key]
     masked = trace.masked[head, query].astype(np.float64)
-    row_maximum = float(masked.max()) if np.isfinite(masked).any() else 0.0
+    sink = -np.inf if sinks is None else float(sinks[head])
+    row_maximum = max(float(masked.max()), sink)
+    row_maximum = row_maximum if np.isfinite(row_maximum) else 0.0
     exponentials = np.exp(masked - row_maximum)
+    sink_part = float(np.exp(sink - row_maximum))
+    bias = np.zeros(()) if trace.bias is None else trace.bias
     return ScoreDerivation(
-        products=products,
+        products=fold(q, k, raw, shown=shown, digits=3),
         raw=raw,
-        scale=trace.config.scale,
+        scale=config.scale,
+        softcap=config.softcap,
         score=float(trace.scores[head, query, key]),
+        bias=float(np.broadcast_to(bias, trace["pattern"].shape)[head, query, key]),
         may_look=bool(np.isfinite(masked[key])),
         row_maximum=row_maximum,
         exponential=float(exponentials[key]),
-        row_sum=float(exponentials.sum()),
+        sink=None if sinks is None else sink_part,
+        row_sum=float(exponentials.sum()) + sink_part,
         weight=float(trace.pattern[head, query, key]),
     )
 
@@ -127,11 +147,19 @@ def derive_weight(
 def derive_projection(
     trace: AttentionTrace, projection: Projection, feature: int, token: int, *, shown: int = 6
 ) -> tuple[Folded, float]:
-    """Derive one cell of Q, K or V: a row of W times a column of X. Also gives the bias."""
+    """Derive one cell of Q, K or V: a row of W times a column of X. Also gives the bias.
+
+    The cell is that of the whole projection, before it is split and, in some layers, normed.
+
+    Raises:
+        ConfigError: there is no such feature or token.
+    """
     weights = trace.weights
     matrix = {"q": weights.w_q, "k": weights.w_k, "v": weights.w_v}[projection]
     bias = {"q": weights.b_q, "k": weights.b_k, "v": weights.b_v}[projection]
     result = {"q": trace.q_full, "k": trace.k_full, "v": trace.v_full}[projection]
+    check_index("feature", feature, result.shape[1])
+    check_index("token", token, trace.n_tokens)
     added = 0.0 if bias is None else float(bias[feature])
     total = float(result[token, feature])
     return fold(np.asarray(matrix)[feature], trace.x[token], total, extra=added, shown=shown), added
@@ -140,7 +168,14 @@ def derive_projection(
 def derive_head_output(
     trace: AttentionTrace, head: int, feature: int, query: int, *, shown: int = 6
 ) -> Folded:
-    """Derive one cell of head_k: the query's weights times one feature of the values."""
+    """Derive one cell of head_k: the query's weights times one feature of the values.
+
+    Raises:
+        ConfigError: there is no such head, feature or token.
+    """
+    trace.check_head(head)
+    check_index("feature", feature, trace.config.d_value)
+    check_index("query", query, trace.n_tokens)
     kv_head = head // trace.config.group
     return fold(
         trace.pattern[head, query],
@@ -157,7 +192,12 @@ def derive_output(
 
     Returns:
         The folded sum, the bias b_o, and what each head adds, [head].
+
+    Raises:
+        ConfigError: there is no such feature or token.
     """
+    check_index("feature", feature, trace.config.d_model)
+    check_index("token", token, trace.n_tokens)
     w_o, b_o = np.asarray(trace.weights.w_o), trace.weights.b_o
     added = 0.0 if b_o is None else float(b_o[feature])
     folded = fold(
@@ -171,10 +211,24 @@ def derive_output(
 def derive_rotation(
     trace: AttentionTrace, which: Literal["q", "k"], head: int, pair: int, token: int
 ) -> tuple[tuple[float, float], tuple[float, float], tuple[int, int]]:
-    """Give one pair of features before and after RoPE, and where the two sit in the head."""
+    """Give one pair of features before and after RoPE, and where the two sit in the head.
+
+    Args:
+        trace: a walk; without RoPE the pairs are those that halves would make.
+        which: queries or keys.
+        head: a query head, or a KV head for keys.
+        pair: which pair of those that are turned.
+        token: which token.
+
+    Raises:
+        ConfigError: there is no such head, pair or token.
+    """
     rope = trace.config.rope
     before, after = (trace.q, trace.q_rot) if which == "q" else (trace.k, trace.k_rot)
     width = before.shape[-1] if rope is None else rope.width(before.shape[-1])
+    check_index("head", head, len(before))
+    check_index("pair", pair, width // 2)
+    check_index("token", token, trace.n_tokens)
     halves = rope is None or rope.pairing == "half"
     first, second = (pair, pair + width // 2) if halves else (2 * pair, 2 * pair + 1)
     places = [first, second]

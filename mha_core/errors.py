@@ -283,6 +283,14 @@ MESSAGES: dict[str, str] = {
         "The drawing has the shape {shape}; expected {side} × {side} pixels. Draw on a canvas of "
         "that size."
     ),
+    "whatif.mask": (
+        "The walk's {name} has shape {shape}, but the changed layer needs {expected}: it cannot be "
+        "taken over. Give another {name}."
+    ),
+    "whatif.sinks": (
+        "The layer has a sink for each of its {n_heads} heads, and one wide head has one: expected "
+        "a layer without sinks. Leave them out first."
+    ),
     "decode.ahead": (
         "Token {query} may look at token {later}, which comes later and is not there yet when "
         "decoding; expected a mask that looks back only. Choose the causal mask."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,12 +14,11 @@ from mha_core.cache import KVCache
 from mha_core.config import AttentionConfig
 from mha_core.errors import ConfigError, ShapeError
 from mha_core.layer import attention
-from mha_core.trace import AttentionTrace
-from mha_core.walk import walk_layer
-from mha_core.weights import AttentionWeights, Floats
+from mha_core.trace import AttentionTrace, as_sentence
+from mha_core.weights import KV_PARAMETERS, AttentionWeights, Floats
+from mha_core.whatif import walk_again
 
 Array = NDArray[np.floating]
-POOLED = ("w_k", "w_v", "b_k", "b_v")
 
 
 def kv_choices(n_heads: int) -> list[int]:
@@ -59,7 +59,7 @@ def share_kv_heads(
     merged = {
         name: _mean_of_neighbours(value, config.n_kv_heads, n_kv_heads)
         for name, value in weights.items()
-        if name in POOLED or (name == "k_norm" and config.qk_norm == "whole")
+        if name in KV_PARAMETERS or (name == "k_norm" and config.qk_norm == "whole")
     }
     return replace(weights, **merged), replace(config, n_kv_heads=n_kv_heads)
 
@@ -88,19 +88,7 @@ def share_again(
         n_tokens: only the first so many.
     """
     weights, config = share_kv_heads(trace.weights, trace.config, n_kv_heads)
-    first, norm = slice(n_tokens), trace.norm
-    may_look = trace.keep if keep is None else keep
-    return walk_layer(
-        trace.stream[first],
-        weights,
-        config,
-        norm=None if norm is None else norm.kind,
-        norm_weight=None if norm is None else norm.weight,
-        norm_bias=None if norm is None else norm.bias,
-        norm_eps=None if norm is None else norm.eps,
-        keep=may_look[..., first, first],
-        positions=None if trace.positions is None else trace.positions[first],
-    )
+    return walk_again(trace, weights=weights, config=config, keep=keep, n_tokens=n_tokens)
 
 
 def patterns_moved(before: Array, after: Array) -> Array:
@@ -120,8 +108,13 @@ def patterns_moved(before: Array, after: Array) -> Array:
 
 
 def output_moved(before: AttentionTrace, after: AttentionTrace) -> float:
-    """How far the layer's output moved, as a share of its size: ‖O′ − O‖ / ‖O‖."""
-    return float(np.linalg.norm(after.out - before.out) / np.linalg.norm(before.out))
+    """How far the layer's output moved, as a share of its size: ‖O′ − O‖ / ‖O‖.
+
+    Where O is zero, the share is 0 if O′ is zero too, else infinite.
+    """
+    size = float(np.linalg.norm(before.out))
+    moved = float(np.linalg.norm(after.out - before.out))
+    return moved / size if size else (math.inf if moved else 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +149,7 @@ def decode(trace: AttentionTrace) -> Decoding:
     Raises:
         ConfigError: a token may look at a later one, which is not there yet.
 
-    >>> from mha_core import random_embedding, random_weights
+    >>> from mha_core import random_embedding, random_weights, walk_layer
     >>> config = AttentionConfig(d_model=6, n_heads=3)
     >>> walked = walk_layer(random_embedding(5, 6, 0), random_weights(config, 0), config)
     >>> decoding = decode(walked)
@@ -167,24 +160,27 @@ def decode(trace: AttentionTrace) -> Decoding:
     if np.triu(keep, 1).any():
         query, later = map(int, np.argwhere(np.triu(keep, 1))[0][-2:])
         raise ConfigError("decode.ahead", query=query, later=later)
-    x = torch.tensor(trace.x)
+    x = torch.tensor(trace.x, dtype=getattr(torch, trace.dtype))
     weights = trace.weights.to_torch(dtype=x.dtype)
     may_look = torch.tensor(keep)
+    bias = None if trace.bias is None else torch.tensor(trace.bias)
     positions = torch.arange(len(x)) if trace.positions is None else torch.tensor(trace.positions)
     pattern = np.zeros_like(trace.pattern)
     apart, elements = np.zeros(len(x)), np.zeros(len(x), dtype=np.int64)
     cache: KVCache | None = None
     with torch.inference_mode():
         for token in range(len(x)):
-            here = slice(token, token + 1)
+            here, so_far = slice(token, token + 1), slice(token + 1)
             steps = attention(
-                x[here], weights, trace.config, cache=cache,
-                keep=may_look[..., here, : token + 1], positions=positions[here],
+                x[here], weights, trace.config, cache=cache, keep=may_look[..., here, so_far],
+                bias=None if bias is None else bias[..., here, so_far], positions=positions[here],
             )  # fmt: skip
             cache = steps.cache
-            pattern[:, token, : token + 1] = steps.pattern[:, 0].numpy()
-            apart[token] = np.abs(steps.out[0].numpy() - trace.out[token]).max()
+            pattern[:, token, so_far] = as_sentence(steps.pattern, 3)[:, 0]
+            apart[token] = np.abs(as_sentence(steps.out, 2)[0] - trace.out[token]).max()
             elements[token] = cache.k_rot.numel() + cache.v.numel()
     assert cache is not None
     largest = float(np.abs(trace.out).max())
-    return Decoding(cache.k_rot.numpy(), cache.v.numpy(), pattern, apart, elements, largest)
+    return Decoding(
+        as_sentence(cache.k_rot, 3), as_sentence(cache.v, 3), pattern, apart, elements, largest
+    )

@@ -19,6 +19,7 @@ from mha_core.config import AttentionConfig
 from mha_core.errors import ConfigError, ShapeError
 from mha_core.norms import Norm
 from mha_core.table import Headings, Row, StepTable
+from mha_core.values import check_index
 from mha_core.weights import AttentionWeights, Floats
 
 if TYPE_CHECKING:
@@ -346,9 +347,7 @@ class AttentionTrace:
         A_2                 pattern   3 × [5, 5]          [1, 3, 5, 5]  0 … 1
         ...
         """
-        if head not in range(self.config.n_heads):
-            choices = f"0 … {self.config.n_heads - 1}"
-            raise ConfigError("setting.choice", name="head", value=head, choices=choices)
+        self.check_head(head)
         group = self.config.group
         rows = (
             Row(
@@ -361,6 +360,14 @@ class AttentionTrace:
             for each in self
         )
         return StepTable(title or self._sizes(), head, tuple(rows), headings or Headings())
+
+    def check_head(self, head: int) -> None:
+        """Refuse a head that the layer does not have.
+
+        Raises:
+            ConfigError: as said.
+        """
+        check_index("head", head, self.config.n_heads)
 
     def _sizes(self) -> str:
         """What layer it is, in one line."""

@@ -81,6 +81,16 @@ def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
         raise ConfigError("setting.choice", name=name, value=value, choices=listed)
 
 
+def check_index(name: str, value: Any, n: int) -> None:
+    """Refuse what is no place among n, counted from 0.
+
+    Raises:
+        ConfigError: as said.
+    """
+    if not is_whole(value) or not 0 <= value < n:
+        raise ConfigError("setting.choice", name=name, value=value, choices=f"0 … {n - 1}")
+
+
 def is_whole(value: Any) -> bool:
     """Whether it counts something: a whole number of any library, but not True or False."""
     return isinstance(value, Integral) and not isinstance(value, bool)

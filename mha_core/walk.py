@@ -225,7 +225,7 @@ def compare_fused(trace: AttentionTrace) -> float:
 def _apart(value: Array, expected: Array) -> float:
     """Give the largest distance; infinities must meet the same infinity."""
     if np.isfinite(value).all() and np.isfinite(expected).all():
-        return float(np.abs(value - expected).max())
+        return float(np.abs(value - expected).max(initial=0.0))
     finite = np.isfinite(value)
     if not np.array_equal(value[~finite], expected[~np.isfinite(expected)]):
         return float("inf")

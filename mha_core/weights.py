@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # torch is loaded by the functions that need it, not by this 
     import torch
 
 Floats = NDArray[np.floating[Any]]
+KV_PARAMETERS = ("w_k", "w_v", "b_k", "b_v")  # those with rows for every KV head
 ArrayT = TypeVar("ArrayT")
 OtherT = TypeVar("OtherT")
 

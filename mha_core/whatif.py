@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -10,11 +11,15 @@ import torch
 from numpy.typing import NDArray
 
 from mha_core.config import AttentionConfig
+from mha_core.errors import ConfigError, ShapeError
 from mha_core.layer import scaled_dot_product
+from mha_core.masks import keep_mask
+from mha_core.options import softmax_type
 from mha_core.rope import Pairing, Rope, half_from_interleaved, rotate
-from mha_core.trace import AttentionTrace
+from mha_core.scores import score
+from mha_core.trace import AttentionTrace, as_sentence
 from mha_core.walk import walk_layer
-from mha_core.weights import AttentionWeights, Floats
+from mha_core.weights import KV_PARAMETERS, AttentionWeights, Floats
 
 Array = NDArray[np.floating]
 
@@ -25,32 +30,88 @@ def walk_again(
     weights: AttentionWeights[Floats] | None = None,
     config: AttentionConfig | None = None,
     keep: NDArray[np.bool_] | None = None,
+    bias: Array | None = None,
     positions: NDArray[np.int64] | None = None,
     stream: Array | None = None,
+    n_tokens: int | None = None,
     **settings: Any,
 ) -> AttentionTrace:
     """Walk the same stream through the same parameters with some things changed.
+
+    What is not named stays as it was: norm, mask, bias, positions, device and float type too.
 
     Args:
         trace: the walk to vary.
         weights: other parameters.
         config: other sizes.
-        keep: bool [query, key], another mask.
+        keep: bool [query, key] or [head, query, key], another mask; it then says alone who may
+            look, unless `causal` or `window` are named too.
+        bias: [query, key] or [head, query, key], other numbers added to the scores.
         positions: [token], other positions.
         stream: [token, feature], another stream, such as one with a token more.
-        settings: fields of `AttentionConfig` to change.
+        n_tokens: only the first so many tokens of the walk.
+        settings: fields of `AttentionConfig` to change. `causal` and `window` change what the
+            layer itself allows; what else the walk's mask forbids stays forbidden.
+
+    Raises:
+        ShapeError: the walk's mask, bias or positions are for another number of tokens, or heads.
+
+    >>> from mha_core import random_embedding, random_weights
+    >>> config = AttentionConfig(d_model=6, n_heads=3)
+    >>> trace = walk_layer(random_embedding(5, 6, 0), random_weights(config, 0), config)
+    >>> bool((walk_again(trace).out == trace.out).all())
+    True
+    >>> int(trace.keep.sum()), int(walk_again(trace, causal=False).keep.sum())
+    (15, 25)
     """
-    norm = trace.norm
+    if keep is None:
+        keep = _kept_besides(trace)
+    else:
+        settings = {"causal": False, "window": (None, None)} | settings
+    first = slice(n_tokens)
+    there = (trace.stream if stream is None else stream)[first]
+    changed = replace(config or trace.config, **settings)
+    sizes = (changed.n_heads, len(there))
+    positions = trace.positions if positions is None else positions
     return walk_layer(
-        trace.stream if stream is None else stream,
+        there,
         weights or trace.weights,
-        replace(config or trace.config, **settings),
-        norm=None if norm is None else norm.kind,
-        norm_weight=None if norm is None else norm.weight,
-        norm_bias=None if norm is None else norm.bias,
-        keep=trace.keep if keep is None else keep,
-        positions=trace.positions if positions is None else positions,
+        changed,
+        norm=trace.norm,
+        keep=_for_sizes("keep", keep, first, *sizes),
+        bias=_for_sizes("bias", trace.bias if bias is None else bias, first, *sizes),
+        positions=None if positions is None else positions[first],
+        device=trace.device,
+        dtype=getattr(torch, trace.dtype),
     )
+
+
+def _kept_besides(trace: AttentionTrace) -> NDArray[np.bool_] | None:
+    """What the walk's mask forbids besides the layer's own settings; None when that is nothing.
+
+    Where the layer itself forbids, nobody knows whether the mask would have: it is left open.
+    """
+    left, right = trace.config.window
+    own = keep_mask(
+        trace.n_tokens, trace.n_tokens, causal=trace.config.causal, left=left, right=right
+    ).numpy()
+    besides: NDArray[np.bool_] = trace.keep | ~own
+    return None if besides.all() else besides
+
+
+def _for_sizes(
+    name: str, mask: Any, first: slice, n_heads: int, n_tokens: int
+) -> NDArray[Any] | None:
+    """Cut a mask or bias to the first tokens, and refuse one that other sizes cannot take over."""
+    if mask is None:
+        return None
+    cut: NDArray[Any] = mask[..., first, first]
+    if cut.ndim == 3 and len(cut) != n_heads and bool((cut == cut[:1]).all()):
+        cut = cut[0]  # the same for every head, however many there are
+    expected = (n_heads, n_tokens, n_tokens)[3 - cut.ndim :]
+    if cut.shape != expected:
+        raise ShapeError("whatif.mask", name=name, shape=cut.shape, expected=expected)
+    return cut
 
 
 def look_again(
@@ -66,30 +127,48 @@ def look_again(
     Queries and keys stay, so one head of the layer is computed, not the whole of it.
 
     Args:
-        trace: the walk to vary.
-        head: which head.
+        trace: whose queries and keys.
+        head: which query head.
         keep: bool [query, key], another mask.
-        scale: another factor of the scores.
+        scale: what Qᵀ K is multiplied by.
         rope: how queries and keys are turned; None for not at all.
+
+    Raises:
+        ConfigError: there is no such head.
     """
-    kv_head = head // trace.config.group
-    queries, keys = trace.q_rot[head : head + 1], trace.k_rot[kv_head : kv_head + 1]
-    if rope != "as it is":
-        queries, keys = trace.q[head : head + 1], trace.k[kv_head : kv_head + 1]
-        if rope is not None:
-            here = np.arange(trace.n_tokens) if trace.positions is None else trace.positions
-            queries, keys = turn(queries, rope, here), turn(keys, rope, here)
-    q, k, v = map(torch.tensor, (queries, keys, trace.v[kv_head : kv_head + 1]))
+    trace.check_head(head)
+    config, dtype = trace.config, getattr(torch, trace.dtype)
+    kv_head = head // config.group
+    as_it_is = rope == "as it is"
+    q, k, v = (
+        torch.tensor(array[place][None], dtype=dtype)
+        for array, place in (
+            (trace.q_rot if as_it_is else trace.q, head),
+            (trace.k_rot if as_it_is else trace.k, kv_head),
+            (trace.v, kv_head),
+        )
+    )
+    if isinstance(rope, Rope):
+        here = np.arange(trace.n_tokens) if trace.positions is None else trace.positions
+        q, k = (rotate(x, rope, torch.tensor(here)) for x in (q, k))
+    bias, sinks = _of_head(trace.bias, head), trace.weights.sinks
     steps = scaled_dot_product(
         q,
         k,
         v,
-        keep=torch.tensor(trace.keep if keep is None else keep),
-        scale=trace.config.scale if scale is None else scale,
-        softcap=trace.config.softcap,
+        keep=torch.tensor(_of_head(trace.keep, head) if keep is None else keep),
+        bias=None if bias is None else torch.tensor(bias),
+        scale=config.scale if scale is None else scale,
+        softcap=config.softcap,
+        sinks=None if sinks is None else torch.tensor(sinks[head : head + 1], dtype=dtype),
+        softmax_dtype=softmax_type(config),
     )
-    pattern: Array = steps.pattern[0].numpy()
-    return pattern
+    return as_sentence(steps.pattern[0], 2)
+
+
+def _of_head(mask: Any, head: int) -> Any:
+    """One head's [query, key] of a mask or bias that may be the same for all."""
+    return mask if mask is None or mask.ndim == 2 else mask[head]
 
 
 def turn(x: Array, rope: Rope, positions: NDArray[np.int64]) -> Array:
@@ -101,7 +180,7 @@ def turn(x: Array, rope: Rope, positions: NDArray[np.int64]) -> Array:
 def turn_again(
     trace: AttentionTrace,
     head: int,
-    rope: Rope,
+    rope: Rope | None,
     positions: NDArray[np.int64],
     order: NDArray[np.int64] | None = None,
 ) -> Array:
@@ -110,44 +189,65 @@ def turn_again(
     Args:
         trace: whose queries and keys.
         head: which query head.
-        rope: how they are turned.
+        rope: how they are turned; None turns nothing.
         positions: [token].
         order: [d_head], reorders the features of both before they are turned.
+
+    Returns:
+        Scaled and capped as the layer does, before bias and mask.
+
+    Raises:
+        ConfigError: there is no such head.
     """
-    q, k = trace.q[head], trace.k[head // trace.config.group]
-    if order is not None:
-        q, k = q[:, order], k[:, order]
-    scores: Array = turn(q, rope, positions) @ turn(k, rope, positions).T * trace.config.scale
-    return scores
+    trace.check_head(head)
+    config, dtype = trace.config, getattr(torch, trace.dtype)
+    q, k = (
+        torch.tensor(array if order is None else array[:, order], dtype=dtype)
+        for array in (trace.q[head], trace.k[head // config.group])
+    )
+    if rope is not None:
+        q, k = (rotate(x, rope, torch.tensor(positions)) for x in (q, k))
+    return as_sentence(score(q, k, config.scale, config.softcap), 2)
 
 
 def as_one_head(trace: AttentionTrace) -> AttentionTrace:
     """Walk with the same W_q, W_k, W_v, W_o taken as one head of all features.
 
     KV heads that are shared are repeated first, so that the one head has as many key features as
-    query features.
+    query features. The scale becomes that of the wider head, unless the layer has set its own.
+
+    Raises:
+        ConfigError: the layer has a sink for each of its heads: one head has one.
+        ShapeError: each head has a mask or bias of its own, or the layer's RoPE names a
+            frequency for each pair of a head.
     """
-    config = trace.config
-    one = AttentionConfig(
-        d_model=config.d_model,
+    config, weights = trace.config, trace.weights
+    if weights.sinks is not None and config.n_heads > 1:
+        raise ConfigError("whatif.sinks", n_heads=config.n_heads)
+    own_scale: Any = None if config.scale == 1 / math.sqrt(config.d_head) else config.scale
+    one = replace(
+        config,
         n_heads=1,
+        n_kv_heads=1,
         d_head=config.n_heads * config.d_head,
         d_value=config.n_heads * config.d_value,
-        rope=config.rope,
-        causal=config.causal,
+        scale=own_scale,
     )
     repeated = {
-        name: _repeat_heads(np.asarray(getattr(trace.weights, name)), config)
-        for name in ("w_k", "w_v")
+        name: _repeat_heads(value, config)
+        for name, value in weights.items()
+        if name in KV_PARAMETERS or (name == "k_norm" and config.qk_norm == "whole")
     }
-    return walk_again(trace, weights=replace(trace.weights, **repeated), config=one)
+    if config.qk_norm == "head":  # each head's gain is the same; the wide head has it h times
+        gains = {"q_norm": weights.q_norm, "k_norm": weights.k_norm}
+        repeated |= {name: np.tile(np.asarray(gains[name]), config.n_heads) for name in gains}
+    return walk_again(trace, weights=replace(weights, **repeated), config=one)
 
 
-def _repeat_heads(matrix: Array, config: AttentionConfig) -> Array:
+def _repeat_heads(parameter: Floats, config: AttentionConfig) -> Floats:
     """Repeat each KV head's rows for every query head that reads it."""
-    heads = matrix.reshape(config.n_kv_heads, -1, matrix.shape[-1])
-    repeated: Array = np.repeat(heads, config.group, axis=0).reshape(-1, matrix.shape[-1])
-    return repeated
+    heads = parameter.reshape(config.n_kv_heads, -1, *parameter.shape[1:])
+    return np.repeat(heads, config.group, axis=0).reshape(-1, *parameter.shape[1:])
 
 
 def split_wrongly(full: Array, n_heads: int) -> Array:
@@ -171,19 +271,26 @@ def split_wrongly(full: Array, n_heads: int) -> Array:
     return full.reshape(n_heads, n_tokens, width // n_heads)
 
 
-def pair_order(d_head: int, pairing: Pairing) -> NDArray[np.int64]:
+def pair_order(d_head: int, pairing: Pairing, dim: int | None = None) -> NDArray[np.int64]:
     """The feature order in which `pairing` gives the scores that the other pairing gave.
 
     Reordering a head's rows of W_q and W_k in this way is how checkpoints are converted from one
     pairing to the other.
 
+    Args:
+        d_head: features of one head.
+        pairing: the pairing to change to.
+        dim: how many features are turned, counted from the first; all unless given.
+
     Source: the conversion of Meta's Llama checkpoints to Hugging Face's.
 
-    >>> pair_order(4, "half").tolist(), pair_order(4, "interleaved").tolist()
-    ([0, 2, 1, 3], [0, 2, 1, 3])
+    >>> pair_order(4, "half").tolist(), pair_order(6, "interleaved", dim=4).tolist()
+    ([0, 2, 1, 3], [0, 2, 1, 3, 4, 5])
     """
-    order: NDArray[np.int64] = np.array(half_from_interleaved(d_head))
-    return order if pairing == "half" else np.argsort(order)
+    width = d_head if dim is None else dim
+    order: NDArray[np.int64] = np.array(half_from_interleaved(width))
+    turned = order if pairing == "half" else np.argsort(order)
+    return np.concatenate((turned, np.arange(width, d_head)))
 
 
 def count_parameters(weights: AttentionWeights[Floats]) -> int:

@@ -209,6 +209,254 @@ MEASURE_MUTANTS = (
 )
 
 
+# Mistakes around the layer: in what-ifs, derivations, masks, shared keys and values, the record;
+# `test_mutants.py` shows that the exams of `exams.py` notice each.
+EXAMINED_MUTANTS = (
+    Mutant(
+        "the eps forgotten", "whatif", "norm=trace.norm,", "norm=trace.norm and trace.norm.kind,"
+    ),
+    Mutant(
+        "the float type forgotten",
+        "whatif",
+        "dtype=getattr(torch, trace.dtype),\n    )\n\n\ndef _kept",
+        "dtype=torch.float32,\n    )\n\n\ndef _kept",
+    ),
+    Mutant("the bias forgotten", "whatif", "trace.bias if bias is None else bias", "bias"),
+    Mutant(
+        "the positions forgotten",
+        "whatif",
+        "positions = trace.positions if positions is None else positions",
+        "pass",
+    ),
+    Mutant("the mask hides what the layer lets go", "whatif", "trace.keep | ~own", "trace.keep"),
+    Mutant(
+        "another mask is cut by causality",
+        "whatif",
+        'settings = {"causal": False, "window": (None, None)} | settings',
+        "pass",
+    ),
+    Mutant(
+        "another scale not taken",
+        "whatif",
+        "scale=config.scale if scale is None else scale",
+        "scale=config.scale",
+    ),
+    Mutant(
+        "the sinks left out",
+        "whatif",
+        "sinks=None if sinks is None else",
+        "sinks=None if True else",
+    ),
+    Mutant("the first head's sink", "whatif", "sinks[head : head + 1]", "sinks[:1]"),
+    Mutant("the first head's mask", "whatif", "else mask[head]", "else mask[0]"),
+    Mutant(
+        "the softcap left out of turned scores",
+        "whatif",
+        "score(q, k, config.scale, config.softcap)",
+        "score(q, k, config.scale)",
+    ),
+    Mutant(
+        "the wrong KV head",
+        "whatif",
+        "kv_head = head // config.group",
+        "kv_head = head % config.n_kv_heads",
+    ),
+    Mutant(
+        "the softcap left out of the wide head",
+        "whatif",
+        "n_kv_heads=1,\n        d_head",
+        "n_kv_heads=1,\n        softcap=None,\n        d_head",
+    ),
+    Mutant("the narrow head's scale kept", "whatif", "scale=own_scale", "scale=config.scale"),
+    Mutant(
+        "KV heads tiled",
+        "whatif",
+        "np.repeat(heads, config.group, axis=0)",
+        "np.concatenate([heads] * config.group)",
+    ),
+    Mutant(
+        "the order of pairs turned round",
+        "whatif",
+        'turned = order if pairing == "half" else np.argsort(order)',
+        'turned = order if pairing != "half" else np.argsort(order)',
+    ),
+    Mutant(
+        "the sink left out of the sum",
+        "derivation",
+        "exponentials.sum()) + sink_part",
+        "exponentials.sum())",
+    ),
+    Mutant(
+        "the sink no candidate for the maximum",
+        "derivation",
+        "max(float(masked.max()), sink)",
+        "float(masked.max())",
+    ),
+    Mutant(
+        "the bias left out of the terms",
+        "derivation",
+        "bias = np.zeros(()) if trace.bias is None else trace.bias",
+        "bias = np.zeros(())",
+    ),
+    Mutant(
+        "the maximum not taken off", "derivation", "np.exp(masked - row_maximum)", "np.exp(masked)"
+    ),
+    Mutant(
+        "the query's head read from the keys",
+        "derivation",
+        "trace.k_rot[head // config.group, key]",
+        "trace.k_rot[head % config.n_kv_heads, key]",
+    ),
+    Mutant(
+        "the values of another head",
+        "derivation",
+        "trace.v[kv_head, :, feature]",
+        "trace.v[0, :, feature]",
+    ),
+    Mutant(
+        "the other pairing's places",
+        "derivation",
+        'rope.pairing == "half"',
+        'rope.pairing != "half"',
+    ),
+    Mutant(
+        "pairs of the whole head",
+        "derivation",
+        "before.shape[-1] if rope is None else rope.width(before.shape[-1])",
+        "before.shape[-1]",
+    ),
+    Mutant(
+        "smallest terms first",
+        "derivation",
+        "np.argsort(-np.abs(products)",
+        "np.argsort(np.abs(products)",
+    ),
+    Mutant(
+        "the bias is no part of the rest", "derivation", "printed - round(extra, digits)", "printed"
+    ),
+    Mutant(
+        "heads taken in another order",
+        "derivation",
+        ".reshape(config.d_model, config.n_heads, config.d_value)",
+        ".reshape(config.d_model, config.d_value, config.n_heads).transpose(0, 2, 1)",
+    ),
+    Mutant(
+        "shares by the contribution's own size",
+        "derivation",
+        "head_contributions(trace), trace.out, optimize",
+        "head_contributions(trace), np.abs(trace.out), optimize",
+    ),
+    Mutant(
+        "strided heads merged",
+        "grouped",
+        "value.reshape(n_after, n_before // n_after, width, *value.shape[1:])",
+        "value.reshape(n_before // n_after, n_after, width, *value.shape[1:]).swapaxes(0, 1)",
+    ),
+    Mutant(
+        "the first of the neighbours",
+        "grouped",
+        "heads.mean(axis=1, dtype=np.float64)",
+        "heads[:, 0].astype(np.float64)",
+    ),
+    Mutant(
+        "the cached values in reverse",
+        "grouped",
+        "cache = steps.cache",
+        "cache = KVCache(steps.cache.k_rot, steps.cache.v.flip(-2))",
+    ),
+    Mutant(
+        "positions from 0", "grouped", "positions=positions[here]", "positions=positions[here] * 0"
+    ),
+    Mutant(
+        "the bias not read along",
+        "grouped",
+        "bias=None if bias is None else bias[..., here, so_far]",
+        "bias=None",
+    ),
+    Mutant(
+        "values not counted",
+        "grouped",
+        "cache.k_rot.numel() + cache.v.numel()",
+        "2 * cache.k_rot.numel()",
+    ),
+    Mutant(
+        "moved by the size after",
+        "grouped",
+        "size = float(np.linalg.norm(before.out))",
+        "size = float(np.linalg.norm(after.out))",
+    ),
+    Mutant(
+        "a later key may be seen", "grouped", "np.triu(keep, 1).any()", "np.triu(keep, 2).any()"
+    ),
+    Mutant(
+        "only the last head compared", "walk", "max(apart.get(name, 0.0), distance)", "distance"
+    ),
+    Mutant(
+        "the bias not compared",
+        "walk",
+        "            bias=trace.bias,\n        )\n    ):",
+        "        )\n    ):",
+    ),
+    Mutant(
+        "the positions not compared",
+        "walk",
+        "            positions=trace.positions,\n            bias",
+        "            bias",
+    ),
+    Mutant("the norm's eps not compared", "walk", "norm.bias, norm.eps)", "norm.bias, 1e-6)"),
+    Mutant(
+        "the mask left out of the fused form",
+        "walk",
+        "keep=torch.tensor(trace.keep),\n            bias=None if trace",
+        "bias=None if trace",
+    ),
+    Mutant(
+        "the bias left out of the fused form",
+        "walk",
+        "bias=None if trace.bias is None else torch.tensor(trace.bias),",
+        "",
+    ),
+    Mutant(
+        "a longer type in the fused form",
+        "walk",
+        "dtype = getattr(torch, trace.dtype)",
+        "dtype = torch.float64",
+    ),
+    Mutant(
+        "the residual takes x",
+        "walk",
+        "residual = before + steps.out",
+        "residual = steps.x + steps.out",
+    ),
+    Mutant(
+        "limits by the square",
+        "walk",
+        "unit * _largest(step.value)",
+        "unit * _largest(step.value) ** 2",
+    ),
+    Mutant("-∞ beside a number is near", "walk", 'return float("inf")', "return 0.0"),
+    Mutant("a prefix one too long", "masks", "(key < prefix)", "(key <= prefix)"),
+    Mutant(
+        "the window without the query", "masks", "query - key < window", "query - key <= window"
+    ),
+    Mutant("the first sink only", "masks", "(key < sinks)", "(key < 1)"),
+    Mutant(
+        "sinks ahead of the query",
+        "masks",
+        "causal & (near | (key < sinks))",
+        "(causal & near) | (key < sinks)",
+    ),
+    Mutant(
+        "a mask per sentence for each head",
+        "masks",
+        "start[..., None, None, None]",
+        "start[None, :, None, None]",
+    ),
+    Mutant("the offset taken off", "masks", "query = start + torch", "query = -start + torch"),
+    Mutant("left for right", "masks", "keep &= ahead <= right", "keep &= ahead <= (left or 0)"),
+)
+
+
 def loaded_alone(mutant: Mutant | None, module: str = "heads.measures") -> ModuleType:
     """One module run under a name of its own, changed or not; the others see nothing of it.
 

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+from typing import Any
+
+import numpy as np
 import pytest
+import torch
 
 from mha_core.config import AttentionConfig
+from mha_core.norms import Norm
 from mha_core.rope import Rope
-from tests.core.layers import distances, layer_of
-from tests.core.mutants import MUTANTS, Mutant, loaded
+from mha_core.steps import AttentionSteps
+from mha_core.trace import AttentionTrace
+from mha_core.walk import walk_layer
+from tests.core.exams import EXAMS, exam_masks
+from tests.core.layers import Attend, distances, layer_of
+from tests.core.mutants import EXAMINED_MUTANTS, MUTANTS, Mutant, loaded, loaded_alone
 
 # h · d_head = h · d_value = d, so that every mistake still gives the right shapes.
 LAYERS = (
@@ -28,14 +38,85 @@ LAYERS = (
 )
 
 
-def test_without_a_mistake_the_layers_agree():
+# With and without gradients some lines differ.
+GRADIENTS = pytest.mark.parametrize("gradients", [False, True], ids=["plain", "gradients"])
+
+
+def farthest(attention: Attend, gradients: bool) -> float:
+    """How far the layers are from the article at most, with or without gradients asked for."""
+
+    def attend(x: torch.Tensor, *given: Any, **options: Any) -> AttentionSteps:
+        return attention(x.requires_grad_(gradients), *given, **options)
+
+    return max(max(distances(layer, attend).values()) for layer in LAYERS)
+
+
+@GRADIENTS
+def test_without_a_mistake_the_layers_agree(gradients: bool):
     with loaded(None) as module:
-        for layer in LAYERS:
-            assert max(distances(layer, module.attention).values()) < 1e-12
+        assert farthest(module.attention, gradients) < 1e-12
 
 
+@GRADIENTS
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
-def test_a_mistake_is_noticed(mutant: Mutant):
+def test_a_mistake_is_noticed(mutant: Mutant, gradients: bool):
     with loaded(mutant) as module:
-        apart = [max(distances(layer, module.attention).values()) for layer in LAYERS]
-    assert max(apart) > 1e-2
+        assert farthest(module.attention, gradients) > 1e-2
+
+
+def walk(config: AttentionConfig, n_tokens: int, seed: int, **options: Any) -> AttentionTrace:
+    """A walk with every parameter there can be, and some numbers for it."""
+    chosen = {name: options.pop(name, False) for name in ("biases", "sinks")}
+    drawn = layer_of(config, n_tokens, seed, **chosen)
+    return walk_layer(drawn.x, drawn.weights, config, **options)
+
+
+RANDOM = np.random.default_rng(0)
+GROUPED = {"d_model": 10, "n_heads": 6, "n_kv_heads": 3, "d_head": 4, "d_value": 3}
+WALKS = (
+    # All that there is at once, per head.
+    walk(
+        AttentionConfig(
+            **GROUPED, rope=Rope(dim=2, pairing="interleaved"), causal=False, softcap=2.0,
+            qk_norm="head",
+        ),
+        5, 1, biases=True, sinks=True, norm=Norm("layer", RANDOM.random(10), None, 0.5),
+        keep=RANDOM.random((6, 5, 5)) < 0.7, bias=RANDOM.standard_normal((6, 5, 5)),
+        positions=np.array([3, 1, 8, 2, 5]), dtype=torch.float64,
+    ),
+    # What one wide head can take over, and what can be decoded.
+    walk(
+        AttentionConfig(**GROUPED, rope=Rope(base=10.0), softcap=1.5, window=(2, None)),
+        6, 2, biases=True, bias=RANDOM.standard_normal((6, 6)), positions=np.arange(6) + 40,
+        norm=Norm("rms", None, None, 1.0),
+    ),
+    walk(AttentionConfig(10, 6, 6, 4, 3, qk_norm="whole", scale=0.7), 4, 3, biases=True, norm=None),
+    # One head, and a type of two bytes.
+    walk(AttentionConfig(6, 1, rope=Rope()), 5, 4, dtype=torch.bfloat16),
+)  # fmt: skip
+
+
+def examine(module: str, found: ModuleType) -> None:
+    """Put a module through its exams."""
+    if module == "masks":
+        exam_masks(found)
+    for exam in EXAMS.get(module, {}).values():
+        for trace in WALKS:
+            exam(found, trace)
+
+
+@pytest.mark.parametrize("module", [*EXAMS, "masks"])
+def test_without_a_mistake_every_exam_is_passed(module: str):
+    examine(module, loaded_alone(None, module))
+
+
+@pytest.mark.parametrize("mutant", EXAMINED_MUTANTS, ids=lambda m: f"{m.module}: {m.name}")
+def test_a_mistake_fails_its_exam(mutant: Mutant):
+    found = loaded_alone(mutant, mutant.module)
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
+        examine(mutant.module, found)
+
+
+@pytest.mark.parametrize("module", [*EXAMS, "masks"])
+def test_every_examined_module_has_mistakes_to_notice(module: str):
+    assert sum(mutant.module == module for mutant in EXAMINED_MUTANTS) >= 3
