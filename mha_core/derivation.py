@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mha_core.arrays import Array
 from mha_core.trace import AttentionTrace
 from mha_core.values import check_index
 
-Array = NDArray[np.floating]
 Projection = Literal["q", "k", "v"]
 
 

@@ -26,6 +26,10 @@ MESSAGES: dict[str, str] = {
         "The numbers in {path} do not match the checksum written with them: the file was changed "
         "or damaged. Restore it or train again."
     ),
+    "weights.sizes": (
+        "{path} says that its model has the sizes {sizes}; expected those of ModelConfig. Restore "
+        "the file or train again."
+    ),
     "weights.vocabulary": (
         "{path} was trained with another vocabulary than this one. Train again, or restore the "
         "vocabulary it was trained with."

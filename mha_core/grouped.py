@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from mha_core.arrays import Array
 from mha_core.brief import brief
 from mha_core.cache import KVCache
 from mha_core.config import AttentionConfig
@@ -17,8 +18,6 @@ from mha_core.layer import attention
 from mha_core.trace import AttentionTrace, as_sentence
 from mha_core.weights import KV_PARAMETERS, AttentionWeights, Floats
 from mha_core.whatif import walk_again
-
-Array = NDArray[np.floating]
 
 
 def kv_choices(n_heads: int) -> list[int]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mha_core.arrays import Array as Array
 from mha_core.brief import brief
 from mha_core.errors import ConfigError, ShapeError
 from mha_core.values import check_choice, check_not_negative
@@ -15,7 +15,6 @@ from mha_core.values import check_choice, check_not_negative
 if TYPE_CHECKING:  # torch is loaded by the functions that compute, not by this file
     from torch import Tensor
 
-Array = NDArray[Any]
 NormName = Literal["rms", "layer"]
 NORM_EPS: dict[NormName, float] = {"rms": 1e-6, "layer": 1e-5}
 

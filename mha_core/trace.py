@@ -12,8 +12,8 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mha_core.arrays import Array as Array
 from mha_core.brief import brief
 from mha_core.config import AttentionConfig
 from mha_core.errors import ConfigError, ShapeError
@@ -25,7 +25,6 @@ from mha_core.weights import AttentionWeights, Floats
 if TYPE_CHECKING:
     from mha_core.layer import AttentionSteps
 
-Array = NDArray[Any]
 KEPT_BYTES = 1 << 20
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mha_core.arrays import Floats as Floats
 from mha_core.brief import brief
 from mha_core.config import AttentionConfig
 from mha_core.errors import ConfigError, ShapeError
@@ -16,7 +16,6 @@ from mha_core.errors import ConfigError, ShapeError
 if TYPE_CHECKING:  # torch is loaded by the functions that need it, not by this file
     import torch
 
-Floats = NDArray[np.floating[Any]]
 KV_PARAMETERS = ("w_k", "w_v", "b_k", "b_v")  # those with rows for every KV head
 ArrayT = TypeVar("ArrayT")
 OtherT = TypeVar("OtherT")

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from mha_core.arrays import Array
 from mha_core.config import AttentionConfig
 from mha_core.errors import ConfigError, ShapeError
 from mha_core.layer import scaled_dot_product
@@ -20,8 +21,6 @@ from mha_core.scores import score
 from mha_core.trace import AttentionTrace, as_sentence
 from mha_core.walk import walk_layer
 from mha_core.weights import KV_PARAMETERS, AttentionWeights, Floats
-
-Array = NDArray[np.floating]
 
 
 def walk_again(

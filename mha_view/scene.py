@@ -14,14 +14,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
 
+from mha_core.masks import MaskName as MaskName
+from mha_core.rope import Pairing as Pairing
 from mha_view.texts import DEFAULT_TEXT, TELLING, TEXTS
 
 Lang = Literal["en", "zh"]
 WeightsName = Literal["toy", "live", "article", "custom"]
-MaskName = Literal["causal", "two_way", "window", "prefix", "sink_window"]
 Axes = Literal["article", "torch"]
 ColourScale = Literal["linear", "sqrt", "log"]
-Pairing = Literal["half", "interleaved"]
 Sorting = Literal[
     "place", "entropy", "confidence", "distance", "previous", "current", "first",
     "punctuation", "duplicate", "induction",

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mha_core.arrays import Floats
 from mha_core.heads.ablation import ablate, damage_matrix, mean_heads
 from mha_core.heads.everyday import (
     agreement_right,
@@ -44,7 +45,6 @@ from mha_core.heads.roles import (
     CHOOSE_SEED,
     COUNT,
     SCORE_SEED,
-    Floats,
     Role,
     relation_masses,
     relation_role,

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mha_core.arrays import Array
 from mha_core.brief import brief
 
-Array = NDArray[Any]
 Unit = Literal["nats", "keys", "tokens", "share"]
 
 # Which rows count, by name: those that see at least two keys, and of these the ones that

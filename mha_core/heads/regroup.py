@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mha_core.arrays import Array
 from mha_core.heads.measures import Seen, entropy, total_variation
-
-Array = NDArray[Any]
 
 
 def hide_tokens(pattern: Array, hidden: Sequence[int]) -> Array:

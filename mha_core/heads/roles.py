@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mha_core.arrays import Floats
 from mha_core.heads.measures import hits, mass_on
 from mha_core.heads.probe import Row, attention_rows, rows_for
 from mha_core.heads.repeats import draw_repeats, repeat_chance, repeat_scores, word_ids
@@ -27,8 +26,6 @@ from mha_core.heads.sample import (
 from mha_core.language.documents import Kind
 from mha_core.language.repeats import LONGEST, SHORTEST
 from mha_core.model.toy import Head, ToyModel
-
-Floats = NDArray[np.floating[Any]]
 
 CHOOSE_SEED, SCORE_SEED = 9_100_000, 9_200_000  # training seeds are small numbers
 COUNT = 200

@@ -22,6 +22,7 @@ from torch import Tensor
 from mha_core.errors import DataError
 from mha_core.language.tokenizer import Tokenizer, load_tokenizer
 from mha_core.model.toy import ModelConfig, ToyModel
+from mha_core.values import is_whole
 
 Precision = Literal["float16", "int8"]
 FORMAT = "twelve-heads 1"
@@ -125,7 +126,8 @@ def load_model(path: Path | str) -> ToyModel:
 
     Raises:
         DataError: no such file, no safetensors, not of this project, changed since it was
-            written, made for another vocabulary, or a tensor is missing or has another shape.
+            written, made for another vocabulary, without sizes that a model can have, or a tensor
+            is missing or has another shape.
     """
     path = Path(path)
     packed, metadata = _read(path)
@@ -136,13 +138,29 @@ def load_model(path: Path | str) -> ToyModel:
     tokenizer = load_tokenizer()
     if metadata.get("vocabulary") != hash_vocabulary(tokenizer):
         raise DataError("weights.vocabulary", path=path)
-    sizes = json.loads(metadata["sizes"])
-    model = ToyModel(ModelConfig(**{**sizes, "d_mlp": tuple(sizes["d_mlp"])}), tokenizer=tokenizer)
     tensors = _unpack(packed)
+    model = ToyModel(_read_sizes(path, metadata, tensors["embedding"]), tokenizer=tokenizer)
     _check_shapes(path, tensors, model)
     model.load_state_dict(tensors)
     model.metadata = metadata
     return model.eval()
+
+
+def _read_sizes(path: Path, metadata: Mapping[str, str], embedding: Tensor) -> ModelConfig:
+    """The sizes that a file says it has; its embedding [vocabulary, feature] must have them too."""
+    told = metadata.get("sizes")
+    try:
+        sizes = json.loads(told or "null")
+        wide, found = (sizes["n_vocabulary"], sizes["d_model"]), tuple(embedding.shape)
+        if all(map(is_whole, wide)) and wide != found:
+            raise DataError(
+                "weights.tensor", path=path, name="embedding", found=found, expected=wide
+            )
+        return ModelConfig(**{**sizes, "d_mlp": tuple(sizes["d_mlp"])})
+    except DataError:
+        raise
+    except (TypeError, KeyError, ValueError) as error:  # no sizes, others, or none that can be
+        raise DataError("weights.sizes", path=path, sizes=told) from error
 
 
 def _check_shapes(path: Path, tensors: Mapping[str, Tensor], model: ToyModel) -> None:

@@ -28,6 +28,7 @@ from mha_core.layer import AttentionSteps, attention, fused_attention, join_head
 from mha_core.norms import Norm, rms_norm
 from mha_core.rope import Rope
 from mha_core.trace import AttentionTrace, ModelTrace, as_sentence
+from mha_core.values import check_size, is_whole
 from mha_core.weights import AttentionWeights
 
 Head = tuple[int, int]  # layer, head
@@ -47,7 +48,9 @@ class ModelConfig:
         base: RoPE's base.
 
     Raises:
-        ConfigError: no layer, or a size below 0.
+        ConfigError: no layer, or a base or an MLP that cannot be.
+        ShapeError: no tokens, or heads that do not share d_model equally, or whose width is odd:
+            RoPE turns pairs.
 
     >>> ModelConfig(n_vocabulary=10, d_model=12, n_heads=3, d_mlp=(0, 8)).attention.d_head
     4
@@ -60,8 +63,11 @@ class ModelConfig:
     base: float = 10_000.0
 
     def __post_init__(self) -> None:
-        if not self.d_mlp or min(self.d_mlp) < 0:
+        check_size("n_vocabulary", self.n_vocabulary)
+        layers = self.d_mlp if isinstance(self.d_mlp, tuple) else ()
+        if not layers or not all(is_whole(hidden) and hidden >= 0 for hidden in layers):
             raise ConfigError("model.layers", d_mlp=self.d_mlp)
+        _ = self.attention  # which refuses what no layer can be
 
     @property
     def n_layers(self) -> int:

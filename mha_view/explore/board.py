@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
-from numpy.typing import NDArray
 
+from mha_core.arrays import Array
 from mha_core.heads.measures import MEASURES, Seen
 from mha_view import compute, state
 from mha_view.explore.grouping import Grouping, group_tokens
@@ -19,8 +19,6 @@ from mha_view.scene import Picked
 
 if TYPE_CHECKING:
     from mha_view.components.plot import Cell
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mha_core.arrays import Array
 from mha_core.heads.regroup import hide_tokens, merge_tokens
 from mha_core.language.vocabulary import CJK
 
 if TYPE_CHECKING:
     from mha_core.language.tokenizer import Token
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

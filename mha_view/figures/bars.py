@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mha_core.arrays import Array
 from mha_view.figures.heat import labels_axis
 from mha_view.show import Figure, Picture
-
-Array = NDArray[np.floating]
 
 
 def bars(

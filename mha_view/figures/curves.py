@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mha_core.arrays import Array
 from mha_view.show import Figure, Picture
 from mha_view.theme import HEADS, ink
 from mha_view.words import Words
-
-Array = NDArray[np.floating]
 
 
 def curves(

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from textwrap import wrap
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mha_core.arrays import Array
 from mha_view.components.plot import escape_label
 from mha_view.figures import heat
 from mha_view.show import Picture
 from mha_view.words import Words
 
-Array = NDArray[np.floating]
 LABEL_WIDTH = 18  # letters; a longer task takes a second line
 
 

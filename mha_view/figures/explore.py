@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from mha_core.arrays import Array
 from mha_view.figures import heat
 from mha_view.figures.walk import (
     MOST_MATRIX_ROWS,
@@ -18,8 +19,6 @@ from mha_view.scene import ColourScale
 from mha_view.show import Picture
 from mha_view.theme import head_colour
 from mha_view.words import Words
-
-Array = NDArray[np.floating]
 
 SHORT_TITLE = 10  # letters; over longer ones a phone shows fewer tiles side by side
 

@@ -12,13 +12,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mha_core.arrays import Array
 from mha_view.scene import ColourScale
 from mha_view.show import Figure
 from mha_view.theme import signed_ramp
-
-Array = NDArray[np.floating]
 
 # Cividis (Nuñez et al. 2018), nine steps; the last shades are reached at 1.
 CIVIDIS = (

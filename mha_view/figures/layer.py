@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mha_core.trace import AttentionTrace
 from mha_core.whatif import split_wrongly
@@ -13,8 +12,6 @@ from mha_view.figures.walk import features, tensor_tiles
 from mha_view.show import Picture
 from mha_view.theme import head_colour
 from mha_view.words import Words
-
-Array = NDArray[np.floating]
 
 
 def head_tiles(trace: AttentionTrace, name: str, labels: Sequence[str], words: Words) -> Picture:

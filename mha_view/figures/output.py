@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mha_core.arrays import Array
 from mha_core.config import AttentionConfig
 from mha_view.figures import heat
 from mha_view.figures.bars import bars
@@ -19,8 +19,6 @@ from mha_view.figures.walk import (
 from mha_view.show import Picture
 from mha_view.theme import head_colour
 from mha_view.words import Words
-
-Array = NDArray[np.floating]
 
 
 def share_bars(shares: Array, token: int, labels: Sequence[str], words: Words) -> Picture:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mha_core.arrays import Array
 from mha_core.grouped import Decoding
 from mha_core.trace import AttentionTrace
 from mha_view.figures import heat
@@ -18,8 +18,6 @@ from mha_view.scene import ColourScale
 from mha_view.show import Figure, Picture
 from mha_view.theme import head_colour, ink
 from mha_view.words import Words
-
-Array = NDArray[np.floating]
 
 MOST_ROWS = 16
 

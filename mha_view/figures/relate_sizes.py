@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from mha_core.arrays import Array
 from mha_core.sizes import CacheLayers, Sizes, cache_bytes
 from mha_view.figures.bars import bars
 from mha_view.scene import FloatType
 from mha_view.show import Figure, Picture
 from mha_view.theme import head_colour, ink
 from mha_view.words import Words
-
-Array = NDArray[np.floating]
 
 ROLE_OF_STEP = {
     "w_q": "query", "w_k": "key", "w_v": "value", "scores": "pattern", "values": "pattern",

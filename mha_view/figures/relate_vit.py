@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mha_core.arrays import Array
 from mha_core.model.digits import MAX_INK
 from mha_core.model.vit import VitTrace
 from mha_view.figures import heat
@@ -16,8 +17,6 @@ from mha_view.scene import ColourScale
 from mha_view.show import Figure, Picture
 from mha_view.theme import head_colour, ink
 from mha_view.words import Words
-
-Array = NDArray[np.floating]
 
 LARGEST_DOT = 21
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mha_core.arrays import Array
 from mha_core.rope import Rope, pair_frequencies
 from mha_view.components.plot import escape_label
 from mha_view.show import Figure, Picture
 from mha_view.theme import ink
 from mha_view.words import Words
-
-Array = NDArray[np.floating]
 
 MOST_CIRCLES = 8
 SPACING = 2.5

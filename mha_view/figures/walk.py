@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from mha_core.arrays import Array
 from mha_core.trace import AttentionTrace, Step
 from mha_view.figures import heat
 from mha_view.scene import ColourScale
 from mha_view.show import Figure, Picture
 from mha_view.theme import head_colour
 from mha_view.words import Words
-
-Array = NDArray[np.floating]
 
 # Beyond these a picture pools its cells, and says so.
 MOST_TILE_CELLS = 64

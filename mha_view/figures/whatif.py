@@ -8,6 +8,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from mha_core.arrays import Array
 from mha_core.heads.measures import mean_entropy
 from mha_core.trace import AttentionTrace
 from mha_core.whatif import look_again
@@ -16,8 +17,6 @@ from mha_view.figures.walk import SMALL_CELL, pattern_tiles
 from mha_view.scene import MaskName, Scene
 from mha_view.show import Picture
 from mha_view.words import Words
-
-Array = NDArray[np.floating]
 
 
 def divisors(

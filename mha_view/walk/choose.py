@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.floating]
+from mha_core.arrays import Array
 
 
 def clearest_look(pattern: Array) -> tuple[int, int]:

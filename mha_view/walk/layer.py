@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mha_core.arrays import Array
 from mha_core.rope import pair_frequencies
 from mha_core.trace import AttentionTrace
 from mha_view.components.stage import Block, limit_of, shade
 from mha_view.figures.heat import pool
 from mha_view.words import Words
-
-Array = NDArray[np.floating]
 
 # name on the stage: the trace's step, its role, its page.
 PLACES: dict[str, tuple[str, str, str]] = {

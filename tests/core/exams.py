@@ -375,6 +375,16 @@ def exam_head_shares(derivation: ModuleType, trace: AttentionTrace) -> None:
             assert not shares[:, token].any()
 
 
+def exam_head_share(derivation: ModuleType, trace: AttentionTrace) -> None:
+    shares = derivation.head_shares(trace)
+    for head, token in cells(trace, trace.config.n_heads, trace.n_tokens):
+        share = derivation.head_share(trace, head, token)
+        size = float((trace.out[token].astype(np.float64) ** 2).sum())
+        behind = _sizes_behind_out(trace) * float(np.abs(trace.out[token]).sum())
+        within = 1e-6 * max(1.0, behind / size) if size else 0.0
+        assert share == pytest.approx(float(shares[head, token]), abs=within)
+
+
 DERIVATION: dict[str, Exam] = {
     "derive_weight": exam_derive_weight,
     "derive_projection": exam_derive_projection,
@@ -383,6 +393,7 @@ DERIVATION: dict[str, Exam] = {
     "derive_rotation": exam_derive_rotation,
     "head_contributions": exam_head_contributions,
     "head_shares": exam_head_shares,
+    "head_share": exam_head_share,
 }
 
 
@@ -504,7 +515,8 @@ def _sizes_behind_out(trace: AttentionTrace) -> float:
 def _within(left: Any, right: Any, extra: float, rounding: float) -> float:
     """How far a sum of products may be rounded off."""
     left, right = np.asarray(left, np.float64), np.asarray(right, np.float64)
-    return 4 * max(rounding, 1e-7) * (float(np.abs(left * right).sum()) + abs(extra)) + 1e-12
+    steps = 6e-8 * (len(left) + 1) if rounding > 5e-4 else 1e-12  # float16's smallest step
+    return 4 * max(rounding, 1e-7) * (float(np.abs(left * right).sum()) + abs(extra)) + steps
 
 
 def _adds_up(folded: Any, left: Any, right: Any, result: float, extra: float, r: float) -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from mha_core.errors import ConfigError, DataError
+from mha_core.errors import ConfigError, DataError, ShapeError
 from mha_core.language.tokenizer import load_tokenizer
 from mha_core.model.checkpoint import (
     FINAL,
@@ -127,12 +127,55 @@ def test_broken_files_are_refused(tmp_path: Path) -> None:
         load_model(path)
 
 
+SIZES = {
+    "none": None,
+    "no JSON": "six heads",
+    "no sizes": "null",
+    "a list": "[1, 2]",
+    "one missing": '{"n_vocabulary": 10}',
+    "one unknown": '{WIDE, "n_heads": 6, "d_mlp": [0], "colour": 3}',
+    "no heads": '{WIDE, "n_heads": 0, "d_mlp": [0]}',
+    "heads of odd width": '{WIDE, "n_heads": 32, "d_mlp": [0]}',
+    "a word": '{"n_vocabulary": 10, "d_model": "wide", "n_heads": 6, "d_mlp": [0]}',
+    "no layers": '{WIDE, "n_heads": 6, "d_mlp": 7}',
+}
+
+
+@pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
+def test_a_file_without_sizes_of_a_model_is_refused(sizes: str | None, tmp_path: Path) -> None:
+    path, metadata = tmp_path / "toy.safetensors", dict(load_toy_model().metadata)
+    wide = '"n_vocabulary": {}, "d_model": {}'.format(*load_toy_model().embedding.shape)
+    del metadata["sizes"]
+    sizes = sizes and sizes.replace("WIDE", wide)
+    save_file(load_file(FINAL), path, metadata | ({} if sizes is None else {"sizes": sizes}))
+    with pytest.raises(DataError, match=r"has the sizes .*expected those of ModelConfig"):
+        load_model(path)
+
+
 def test_the_shipped_files_keep_to_their_sizes() -> None:
     assert FINAL.stat().st_size <= 1_000_000
     checkpoints = list_checkpoints()
     assert 4 <= len(checkpoints) <= 8
     assert all(path.stat().st_size <= 450_000 for path in checkpoints)
     assert FINAL.stat().st_size + sum(path.stat().st_size for path in checkpoints) <= 5_000_000
+
+
+IMPOSSIBLE = {
+    "13 features for 10 heads": ((10, 13, 10, (0,)), ShapeError, "13 cannot be shared equally"),
+    "13 features, 4 heads": ((10, 13, 4, (0,)), ShapeError, "13 cannot be shared equally by 4"),
+    "odd heads": ((10, 9, 3, (0,)), ShapeError, "RoPE cannot turn 3 features"),
+    "no vocabulary": ((0, 12, 3, (0,)), ShapeError, "n_vocabulary = 0 is not a size"),
+    "no heads": ((10, 12, 0, (0,)), ShapeError, "n_heads = 0 is not a size"),
+    "half an MLP": ((10, 12, 3, (0.5,)), ConfigError, r"d_mlp = \(0\.5,\) names no model"),
+    "a number of layers": ((10, 12, 3, 2), ConfigError, "d_mlp = 2 names no model"),
+    "no base": ((10, 12, 3, (0,), 0.0), ConfigError, r"base = 0\.0 is out of range"),
+}
+
+
+@pytest.mark.parametrize(("sizes", "kind", "words"), IMPOSSIBLE.values(), ids=IMPOSSIBLE)
+def test_a_model_that_cannot_run_is_not_built(sizes, kind, words) -> None:
+    with pytest.raises(kind, match=words):
+        ModelConfig(*sizes)
 
 
 def test_sizes_that_make_no_model_are_refused() -> None:
