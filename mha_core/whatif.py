@@ -310,10 +310,10 @@ def count_products(trace: AttentionTrace) -> int:
 def score_variance(trace: AttentionTrace) -> tuple[float, float]:
     """The variance of all scores that the mask lets through, before and after ÷ √d_head.
 
-    Dividing by √d_head divides the variance by d_head, whatever it was.
+    Dividing by √d_head divides the variance by d_head, whatever it was. A softcap, which comes
+    after, is not looked at; NaN where the mask lets nothing through.
     """
-    kv_heads = np.arange(trace.config.n_heads) // trace.config.group
-    scores = trace.q_rot @ trace.k_rot[kv_heads].swapaxes(-1, -2)
-    seen = np.broadcast_to(trace.keep, scores.shape)
-    before = float(scores[seen].astype(np.float64).var())
+    raw = trace.raw
+    seen = np.broadcast_to(trace.keep, raw.shape)
+    before = float(raw[seen].astype(np.float64).var()) if seen.any() else math.nan
     return before, before * trace.config.scale**2

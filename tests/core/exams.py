@@ -185,12 +185,27 @@ def exam_count_products(whatif: ModuleType, trace: AttentionTrace) -> None:
     assert whatif.count_products(trace) == by_hand + trace.config.n_heads * n * n * width
 
 
+def exam_score_variance(whatif: ModuleType, trace: AttentionTrace) -> None:
+    before, after = whatif.score_variance(trace)
+    keys = np.repeat(trace.k_rot, trace.config.group, axis=0).astype(np.float64)
+    raw = np.einsum("hqd,hkd->hqk", trace.q_rot.astype(np.float64), keys)
+    seen = raw[np.broadcast_to(trace.keep, raw.shape)]
+    if not len(seen):
+        assert math.isnan(before)
+        assert math.isnan(after)
+        return
+    within = 1e-5 * max(1e-30, float((np.abs(raw).max() + np.abs(seen).max()) ** 2))
+    assert before == pytest.approx(float(((seen - seen.mean()) ** 2).mean()), abs=within)
+    assert after == pytest.approx(before * trace.config.scale**2, rel=1e-9)
+
+
 WHATIF: dict[str, Exam] = {
     "walk_again": exam_walk_again,
     "look_again": exam_look_again,
     "turn_again": exam_turn_again,
     "as_one_head": exam_as_one_head,
     "count_products": exam_count_products,
+    "score_variance": exam_score_variance,
 }
 
 
