@@ -24,6 +24,14 @@ SIZES_MESSAGES: dict[str, str] = {
     "sizes.file.binary": (
         "The file holds zero bytes, so it is no text. Give the model's config.json."
     ),
+    "sizes.gguf.library": (
+        "Reading a GGUF file needs the package gguf, which is not installed here. Install it, or "
+        "give the model's config.json."
+    ),
+    "sizes.gguf.broken": (
+        "{path} begins as a GGUF file, but its header is cut short or damaged. Give the whole "
+        "file, or as much of its front as holds the header."
+    ),
     "sizes.json.syntax": (
         "Not JSON: line {line}, column {column} has {found!r} where a value, a comma or a closing "
         "bracket was expected. Correct it there."
@@ -77,7 +85,16 @@ SIZES_MESSAGES: dict[str, str] = {
     ),
     "sizes.tokens": "n_tokens = {n_tokens}: expected at least 1 token. Choose 1 or more.",
     "sizes.dtype": "dtype = {dtype}: expected one of {known}. Choose one of them.",
+    "sizes.fits.unknown": (
+        "What fits beside the weights is not known: their bytes or the cache are null. Build the "
+        "model, or choose a precision."
+    ),
     # What was odd but readable.
+    "sizes.note.gguf": (
+        "{name} is a GGUF file: shapes and parameters are those of the {count} tensors its header "
+        "names."
+    ),
+    "sizes.note.gguf_bytes": "Its tensors take {size} bytes, {bits} bits a number on average.",
     "sizes.note.encoding": (
         "The file is {encoding} with a byte order mark; JSON is usually UTF-8 without one."
     ),
@@ -103,6 +120,9 @@ SIZES_MESSAGES: dict[str, str] = {
     "sizes.note.by_class": (
         "model_type {model_type} is not among the architectures of transformers {version}; the "
         "class named in architectures, {name}, is, and was used."
+    ),
+    "sizes.note.storage_unknown": (
+        "How {name} stores its weights is not known here, so their bytes are null."
     ),
     "sizes.note.quantized": (
         "The weights are stored quantised; parameters are counted, not their bytes on disk."
@@ -283,6 +303,7 @@ SIZES_MESSAGES: dict[str, str] = {
     "sizes.json.kind.number": "number",
     "sizes.json.kind.null": "null",
     "sizes.source.built": "transformers {version}, meta device",
+    "sizes.source.gguf": "the tensors in the file's header",
     "sizes.source.closed": "closed form after {name}",
     "sizes.list": "{listed}; {next}",
     "sizes.word.kind": (

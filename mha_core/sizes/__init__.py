@@ -13,7 +13,13 @@ from pathlib import Path
 from mha_core.errors import Note
 from mha_core.sizes.bundled import Bundled, list_bundled, read_bundled
 from mha_core.sizes.by_hand import from_numbers
-from mha_core.sizes.cache import BYTES, CacheLayers, cache_bytes, cache_elements, elements_per_token
+from mha_core.sizes.cache import (
+    CacheLayers,
+    cache_bytes,
+    cache_elements,
+    context_that_fits,
+    elements_per_token,
+)
 from mha_core.sizes.flops import (
     crossover,
     flops_by_step,
@@ -23,17 +29,22 @@ from mha_core.sizes.flops import (
 )
 from mha_core.sizes.read import Json, decode_bytes, read_bytes, read_file, read_text
 from mha_core.sizes.report import Layer, Parameters, Sizes
+from mha_core.sizes.rope_waves import RopeWaves
+from mha_core.sizes.storage import STORAGES, Storage
 
 __all__ = [
-    "BYTES",
+    "STORAGES",
     "Bundled",
     "CacheLayers",
     "Layer",
     "Note",
     "Parameters",
+    "RopeWaves",
     "Sizes",
+    "Storage",
     "cache_bytes",
     "cache_elements",
+    "context_that_fits",
     "crossover",
     "decode_bytes",
     "elements_per_token",
@@ -53,7 +64,11 @@ __all__ = [
 
 
 def measure_file(path: str | Path, *, totals: bool = True) -> Sizes:
-    """Read a config file and measure it; see `measure`."""
+    """Read a config file, a params.json or a GGUF file and measure it; see `measure`."""
+    from mha_core.sizes.gguf_file import is_gguf, measure_gguf
+
+    if is_gguf(Path(path)):
+        return measure_gguf(Path(path))
     config, notes = read_file(path)
     return measure(config, totals=totals, notes=notes)
 

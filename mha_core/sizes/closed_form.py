@@ -15,9 +15,10 @@ from mha_core.errors import Note
 from mha_core.sizes.cache import CacheLayers
 from mha_core.sizes.check import MAIN_NAMES, NAMES, refuse_missing, stated
 from mha_core.sizes.flops import projection_shapes
-from mha_core.sizes.plain import number, plain_sizes, stated_sizes
+from mha_core.sizes.plain import USED, number, plain_sizes, stated_sizes
 from mha_core.sizes.read import Json
 from mha_core.sizes.report import Chain, Layer, Parameters, Sizes
+from mha_core.sizes.unread import suspicious_keys
 
 
 @dataclass(frozen=True)
@@ -278,7 +279,7 @@ def closed_form(config: Json, notes: list[Note], version: str | None) -> Sizes:
         DataError: sizes are missing or do not fit together.
     """
     notes = list(notes)
-    main = _main_part(config)
+    main = main_part(config)
     if main is not config:
         notes.append(Note("sizes.note.main", name=_key_of(config, main)))
     require(main, config)
@@ -288,7 +289,7 @@ def closed_form(config: Json, notes: list[Note], version: str | None) -> Sizes:
     if family and not odd:
         sizes = _with_family(stated_sizes(main), main, family, notes)
     elif version is None and (family is None or in_library):
-        sizes = stated_sizes(main)
+        sizes = _stated_of_all_layers(main)
         notes.append(_stands_back(config, sizes, odd))
     else:
         sizes = _from_elsewhere(main, family, odd, notes)
@@ -306,6 +307,13 @@ def closed_form(config: Json, notes: list[Note], version: str | None) -> Sizes:
     return replace(
         sizes, model_type=_text(config.get("model_type")), notes=tuple(dict.fromkeys(notes))
     )
+
+
+def _stated_of_all_layers(config: Json) -> Sizes:
+    """What the file states; KV heads and head size only where nothing says that layers differ."""
+    sizes = stated_sizes(config)
+    differs = any(found.changes_attention for found in suspicious_keys(config, USED))
+    return replace(sizes, first=Layer(n_heads=sizes.first.n_heads)) if differs else sizes
 
 
 def _stands_back(config: Json, sizes: Sizes, odd: list[str]) -> Note:
@@ -366,14 +374,14 @@ def is_config(value: object) -> bool:
     return sum(found) >= 2 or ("model_type" in value and any(found))
 
 
-def _main_part(config: Json) -> Json:
+def main_part(config: Json) -> Json:
     """The object that states the language model's sizes: the file itself, or a part of it."""
     if stated(config, "n_heads") is not None:
         return config
     for name in MAIN_NAMES:
         part = config.get(name)
-        if is_config(part) or (isinstance(part, dict) and _main_part(part) is not part):
-            return _main_part(part)  # type: ignore[arg-type]
+        if is_config(part) or (isinstance(part, dict) and main_part(part) is not part):
+            return main_part(part)  # type: ignore[arg-type]
     return config
 
 

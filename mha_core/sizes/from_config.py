@@ -14,10 +14,13 @@ from mha_core.sizes.check import (
     refuse_uneven,
     stated,
 )
-from mha_core.sizes.closed_form import closed_form, is_config, require
+from mha_core.sizes.closed_form import closed_form, is_config, main_part, require
+from mha_core.sizes.plain import number
 from mha_core.sizes.read import Json
 from mha_core.sizes.report import Sizes
+from mha_core.sizes.rope_waves import read_rope
 from mha_core.sizes.spellings import respell
+from mha_core.sizes.storage import read_storage
 
 MAX_PARTS = 4
 
@@ -29,11 +32,32 @@ def measure_config(config: Json, *, totals: bool, notes: list[Note]) -> Sizes:
     config = respell(config, notes)
     _require_some(config)
     notes += _remarks(config)
-    if not totals:
+    if totals:
+        sizes = _with_transformers(config, notes)
+        notes = [*sizes.notes, *_null_remarks(config, sizes)]
+    else:
         refuse_uneven(config)
-        return closed_form(config, notes, version=None)
-    sizes = _with_transformers(config, notes)
-    return replace(sizes, notes=tuple(dict.fromkeys([*sizes.notes, *_null_remarks(config, sizes)])))
+        sizes = closed_form(config, notes, version=None)
+        notes = list(sizes.notes)
+    stored, note = read_storage(config)
+    notes += [] if note is None else [note]
+    main = main_part(config)
+    return replace(
+        sizes,
+        rope=read_rope(main, sizes.first.d_head),
+        stored=stored,
+        in_tables=_in_tables(main, sizes),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _in_tables(main: Json, sizes: Sizes) -> int | None:
+    """Numbers in the tables of words: one, or two where the head has its own."""
+    n_words = number(main, "n_words")
+    if n_words is None or sizes.d_model is None:
+        return None
+    tied = main.get("tie_word_embeddings") is not False
+    return n_words * sizes.d_model * (1 if tied else 2)
 
 
 def _require_some(config: Json) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mha_core.errors import Note
-from mha_core.sizes.cache import CacheLayers, bytes_of, cache_bytes, elements_per_token
+from mha_core.errors import DataError, Note
+from mha_core.sizes.cache import CacheLayers, cache_bytes, context_that_fits, elements_per_token
 from mha_core.sizes.flops import Shape, crossover, flops_by_step, parameters_by_matrix
+from mha_core.sizes.rope_waves import RopeWaves
+from mha_core.sizes.storage import FileStorage, storage_named
 
 # A matrix [out, in], or a chain of two where it is factored, or null where it cannot be known.
 Chain = tuple[Shape, ...]
@@ -90,6 +93,9 @@ class Sizes:
         parameters: learned numbers.
         cache: what the decoder keeps, None where it keeps nothing or it cannot be known.
         causal: whether the layers at the top are causal; None if not known.
+        rope: RoPE as the file sets it, one for each kind of layer with settings of its own.
+        stored: how the file says its weights are stored; None where it does not say.
+        in_tables: learned numbers in the tables of words at both ends.
         entries: parts with a configuration of their own, by their key.
         notes: what was odd, assumed, or cannot be known.
     """
@@ -104,6 +110,9 @@ class Sizes:
     parameters: Parameters = field(default_factory=Parameters)
     cache: tuple[CacheLayers, ...] | None = None
     causal: bool | None = None
+    rope: tuple[RopeWaves, ...] = ()
+    stored: FileStorage | None = None
+    in_tables: int | None = None
     entries: Mapping[str, Sizes] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
 
@@ -130,6 +139,45 @@ class Sizes:
         """Tokens at which the products with S² overtake the projections; see `flops.crossover`."""
         return crossover(**self._arithmetic(causal)) if self.has_shapes else None
 
+    def weight_bytes(self, precision: str = "file") -> int | None:
+        """About how many bytes the weights take; None where their number is not known.
+
+        Args:
+            precision: a key of `storage.STORAGES` for every weight, or "file" for what the file
+                says: its float type, or its quantised maps with tables of words left as they are.
+        """
+        total = self.parameters.total or self.parameters.base
+        if total is None:
+            return None
+        if precision != "file":
+            return storage_named(precision).n_bytes(total)
+        if self.stored is None:
+            return None
+        return self.stored.n_bytes(total, min(self.in_tables or 0, total))
+
+    def context_that_fits(
+        self, memory: int, precision: str = "file", dtype: str = "fp16", n_sequences: int = 1
+    ) -> int | None:
+        """The longest context that fits beside the weights; see `cache.context_that_fits`.
+
+        Args:
+            memory: bytes for weights and cache together.
+            precision: of the weights, as `weight_bytes` takes it.
+            dtype: of the cache, a key of `storage.STORAGES`.
+            n_sequences: sequences kept at once.
+
+        Returns:
+            Tokens of each sequence, 0 where the weights leave no room; None where the cache stops
+            growing before the memory is full.
+
+        Raises:
+            DataError: the weights' bytes or the cache are not known.
+        """
+        weights = self.weight_bytes(precision)
+        if weights is None or self.cache is None:
+            raise DataError("sizes.fits.unknown")
+        return context_that_fits(self.cache, memory - weights, dtype, n_sequences)
+
     def _arithmetic(self, causal: bool | None) -> dict[str, Any]:
         first = self.first
         causal = bool(self.causal) if causal is None else causal
@@ -142,12 +190,15 @@ class Sizes:
             "window": first.window if causal else None,
         }
 
-    def as_json(self, n_tokens: int | None = None, dtype: str = "fp16") -> dict[str, object]:
+    def as_json(
+        self, n_tokens: int | None = None, dtype: str = "fp16", n_sequences: int = 1
+    ) -> dict[str, object]:
         """Plain values for JSON.
 
         Args:
             n_tokens: S; adds the cache and the FLOPs at so many tokens.
-            dtype: float type of the cache, a key of `cache.BYTES`.
+            dtype: how a cached number is stored, a key of `storage.STORAGES`.
+            n_sequences: sequences kept at once, the batch.
         """
         return {
             "model_type": self.model_type,
@@ -162,17 +213,54 @@ class Sizes:
             "layers": [layer.as_json() for layer in self.layers],
             **({"stages": list(self.stages)} if self.stages else {}),
             "parameters": self.parameters.as_json(),
-            "kv_cache": self._cache_as_json(n_tokens, dtype),
+            "weights": self._weights_as_json(),
+            "kv_cache": self._cache_as_json(n_tokens, dtype, n_sequences),
+            "rope": [self._rope_as_json(waves, n_tokens) for waves in self.rope],
             "flops": self._flops_as_json(n_tokens),
-            **({"entries": self._entries_as_json(n_tokens, dtype)} if self.entries else {}),
+            **(
+                {
+                    "entries": {
+                        name: part.as_json(n_tokens, dtype, n_sequences)
+                        for name, part in self.entries.items()
+                    }
+                }
+                if self.entries
+                else {}
+            ),
             "notes": [str(note) for note in self.notes],
         }
 
-    def _cache_as_json(self, n_tokens: int | None, dtype: str) -> dict[str, object] | None:
+    def _weights_as_json(self) -> dict[str, object]:
+        stored = self.stored
+        return {
+            "stored_as": stored and stored.name,
+            "bits_per_number": stored and stored.matrices.bits_per_number,
+            "bytes": self.weight_bytes(),
+        }
+
+    def _rope_as_json(self, waves: RopeWaves, n_tokens: int | None) -> dict[str, object]:
+        scaled = waves.scaled(n_tokens)
+        return {
+            "layers": waves.layers or None,
+            "kind": waves.kind,
+            "base": waves.base,
+            "width": waves.width,
+            "factor": waves.factor,
+            "longest_wavelength": float(waves.plain()[-1]),
+            "longest_wavelength_scaled": None
+            if scaled is None or not math.isfinite(scaled[-1])
+            else float(scaled[-1]),
+        }
+
+    def _cache_as_json(
+        self, n_tokens: int | None, dtype: str, n_sequences: int
+    ) -> dict[str, object] | None:
         found: dict[str, object] = {
             "elements_per_token": None,
             "bytes_per_token": None,
             "dtype": dtype,
+            "bits_per_number": storage_named(dtype).bits_per_number,
+            "n_sequences": n_sequences,
             "n_tokens": n_tokens,
             "bytes": None,
             "layers": None,
@@ -182,11 +270,11 @@ class Sizes:
         elements = elements_per_token(self.cache)
         found |= {
             "elements_per_token": elements,
-            "bytes_per_token": elements * bytes_of(dtype),
+            "bytes_per_token": storage_named(dtype).n_bytes(elements),
             "layers": [vars(group).copy() for group in self.cache],
         }
         if n_tokens is not None:
-            found["bytes"] = cache_bytes(self.cache, n_tokens, dtype)
+            found["bytes"] = cache_bytes(self.cache, n_tokens, dtype, n_sequences)
         return found
 
     def _flops_as_json(self, n_tokens: int | None) -> dict[str, object]:
@@ -197,9 +285,6 @@ class Sizes:
             "crossover_two_way": self.crossover(causal=False),
             "crossover_causal": self.crossover(causal=True),
         }
-
-    def _entries_as_json(self, n_tokens: int | None, dtype: str) -> dict[str, object]:
-        return {name: part.as_json(n_tokens, dtype) for name, part in self.entries.items()}
 
 
 def shapes_as_json(shapes: Mapping[str, Chain | None]) -> dict[str, object]:

@@ -2,45 +2,31 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mha_core.sizes import Sizes, measure_file
+from mha_core.sizes.corpus import FOLDER, NOT_TRUSTED, Corpus, compare, rows_of
 
-CONFIGS = Path(__file__).parents[1] / "data" / "configs"
-# Rows that are not to be believed: this one describes the audio tower of a model whose top here
-# is its language part.
-NOT_TRUSTED = {"qwen2.5-omni"}
+CONFIGS = FOLDER
 WANTED_SHARE = 0.97
-
-
-def rows(name: str) -> list[dict[str, str]]:
-    with (CONFIGS / name).open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t"))
-
-
+CORPUS = Corpus()
 TRUTH = [
     row
-    for row in rows("config_truth.tsv")
+    for row in rows_of(CONFIGS, "config_truth.tsv")
     if row["status"] == "ok" and row["name"] not in NOT_TRUSTED
 ]
 
 
-@cache
-def measured(name: str) -> Sizes:
-    return measure_file(CONFIGS / f"{name}.json")
+def rows(name: str) -> list[dict[str, str]]:
+    return rows_of(CONFIGS, name)
 
 
 def report(name: str, n_tokens: int | None = None) -> dict[str, Any]:
-    file, _, part = name.partition("#")
-    sizes = measured(file).entries[part] if part else measured(file)
-    return sizes.as_json(n_tokens)
+    return CORPUS.measured(name).as_json(n_tokens)
 
 
 def matrices(text: str) -> list[Any]:
@@ -49,30 +35,10 @@ def matrices(text: str) -> list[Any]:
 
 
 def differences(row: dict[str, str]) -> Iterator[str]:
-    """Every field of a truth row that the report states otherwise."""
-    found = report(row["name"])
-    heads = [int(n) for n in re.findall(r"\d+", row["h"])]
-    wanted: list[tuple[str, Any, Any]] = [
-        ("n_heads", found["n_heads"], heads[0] if len(heads) == 1 else heads or None)
-    ]
-    for key, column in [
-        ("d_model", "d"),
-        ("n_kv_heads", "h_kv"),
-        ("d_head", "d_head"),
-        ("n_layers", "layers"),
-    ]:
-        wanted.append((key, found[key], int(row[column]) if row[column].isdigit() else None))
-    for letter, flag in zip("qkvo", row["bias_qkvo"].ljust(4, "?"), strict=True):
-        shape = matrices(row[f"{letter}_shape"]) or None
-        wanted.append((f"w_{letter}", found["shapes"][f"w_{letter}"], shape))
-        stated = None if flag == "?" else flag == "1"
-        wanted.append((f"bias {letter}", found["bias"][letter], stated))
-    for key, column in [("base", "params_base"), ("total", "params_full")]:
-        number = int(row[column]) if row[column] else None
-        wanted.append((key, found["parameters"][key], number))
-    for key, value, truth in wanted:
-        if truth is not None and value != truth:
-            yield f"{key}: {value}, truth {truth}"
+    """Every field of a truth row that the report states otherwise, null included."""
+    for answer in CORPUS.of_built(row):
+        if answer.value != answer.truth:
+            yield f"{answer.name}: {answer.value}, truth {answer.truth}"
 
 
 def test_corpus_is_all_there() -> None:
@@ -127,6 +93,39 @@ def test_kv_cache(row: dict[str, str]) -> None:
     assert cache["elements_per_token"] == int(row["elements_per_token"])
     assert cache["bytes_per_token"] == int(row["bytes_per_token_fp16"])
     assert cache["bytes"] == int(row["bytes_4096_tokens"])
+
+
+@pytest.mark.parametrize("row", rows("built_truth.tsv"), ids=lambda row: row["name"])
+def test_a_class_that_was_built_and_run_is_what_is_told(row: dict[str, str]) -> None:
+    for answer in CORPUS.of_run(row):
+        assert not answer.is_wrong, answer
+        if answer.value is None:
+            assert any(" null" in note for note in report(row["name"])["notes"])
+
+
+def test_what_is_known_of_the_classes_that_were_run() -> None:
+    answers = [answer for row in rows("built_truth.tsv") for answer in CORPUS.of_run(row)]
+    given = [answer for answer in answers if answer.value is not None]
+    assert len(rows("built_truth.tsv")) >= 60
+    assert len(given) / len(answers) >= 0.9
+
+
+def test_the_command_prints_the_shares(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    folder = tmp_path / "configs"
+    folder.mkdir()
+    assert compare(folder) == 2
+    assert "no table of truths" in capsys.readouterr().err
+    for name in ("llama2-7b-chat.json", "gte-qwen2-7b.json"):
+        (folder / name).write_bytes((CONFIGS / name).read_bytes())
+    head = "name\tarchitecture\ttotal\tkept\twindows\n"
+    true = "llama2-7b-chat\tLlamaForCausalLM\t6738415616\t262144\tNone 32\n"
+    (folder / "built_truth.tsv").write_text(head + true)
+    assert compare(folder) == 0
+    assert "1 rows: 100.0% right, 0.0% null, 0 wrong" in capsys.readouterr().out
+    false = "gte-qwen2-7b\tQwen2ForCausalLM\t1\t28672\tNone 28\n"
+    (folder / "built_truth.tsv").write_text(head + true + false)
+    assert compare(folder) == 1
+    assert "gte-qwen2-7b (run): total 7612620288, truth 1" in capsys.readouterr().out
 
 
 def test_mla_caches_the_latent() -> None:
