@@ -98,6 +98,9 @@ SIZES_MESSAGES: dict[str, str] = {
     "sizes.note.encoding": (
         "The file is {encoding} with a byte order mark; JSON is usually UTF-8 without one."
     ),
+    "sizes.note.shortened": (
+        "{count} names in the quantisation block were left out of the box; no size depends on them."
+    ),
     "sizes.note.surrogate": (
         "The file holds a broken character (a lone surrogate); a replacement mark stands for it."
     ),

@@ -27,7 +27,8 @@ Sorting = Literal[
     "punctuation", "duplicate", "induction",
 ]  # fmt: skip
 View = Literal["heat", "links"]
-FloatType = Literal["fp32", "fp16", "bf16", "fp8", "int8"]
+FloatType = Literal["fp32", "fp16", "bf16", "fp8", "int8", "q8", "q6", "q5", "q4"]
+WeightType = Literal["file", "fp32", "fp16", "bf16", "fp8", "int8", "q8", "q6", "q5", "q4"]
 RoleName = Literal[
     "previous", "induction", "duplicate", "sink", "pronoun", "pronoun_zh", "subject",
     "reflexive", "receiver", "measure", "classifier_zh",
@@ -39,7 +40,7 @@ VERSION = "1"
 LONGEST_LINK = 2_000
 ROOM_FOR_TEXTS = LONGEST_LINK - 1_000
 LONGEST_TEXT = 100_000
-MOST_OTHERS = 3
+MOST_OTHERS = 5
 MOST_HEADS = 128
 N_STEPS = 8  # of the layer, as the stage plays them
 # The models a visitor can train, and for how many steps at most.
@@ -110,9 +111,12 @@ class Scene:
         model: whose sizes are shown: a bundled config's name, "file" or "hand".
         config_text: the config pasted or dropped, exactly as it is.
         part: which part of a config with several, "" for the whole.
-        others: bundled configs whose cache is drawn beside it.
+        others: bundled configs it is compared with.
         cost_tokens: S of the costs, whatever the sentence is.
         float_type: how a cached number is stored.
+        batch: how many sequences are kept at once.
+        weight_type: how the weights are stored, "file" as the file says.
+        memory: GiB for weights and cache together.
         hand_d, hand_h, hand_kv, hand_d_head, hand_layers: sizes set by hand; 0 as for the layer's.
         shared: KV heads after merging; 0 is about half.
         digit: which held-out digit; `drawn`: the reader's own instead.
@@ -172,6 +176,9 @@ class Scene:
     others: tuple[str, ...] = ("llama2-7b-chat", "mistral-7b-v0.1", "glm-4-9b-chat")
     cost_tokens: int = 4096
     float_type: FloatType = "fp16"
+    batch: int = 1
+    weight_type: WeightType = "file"
+    memory: int = 24
     hand_d: int = 768
     hand_h: int = 12
     hand_kv: int = 0
@@ -296,7 +303,7 @@ def read_model(text: str) -> str:
 
 
 def read_others(text: str) -> tuple[str, ...]:
-    """Up to three different bundled configs, joined by `~`."""
+    """Up to five different bundled configs, joined by `~`."""
     names = tuple(read_model(name) for name in text.split("~") if name)
     if len(names) > MOST_OTHERS or len(set(names)) < len(names) or {"file", "hand"} & set(names):
         raise ValueError(text)
@@ -311,8 +318,8 @@ def read_drawing(text: str) -> str:
 
 
 def read_part(text: str) -> str:
-    """The key of a part of a config."""
-    if not text.isascii() or not text.isidentifier() or len(text) > 40:
+    """The path of keys to a part of a config (`thinker_config.text_config`)."""
+    if not text.isascii() or len(text) > 80 or not all(map(str.isidentifier, text.split("."))):
         raise ValueError(text)
     return text
 
@@ -413,6 +420,9 @@ CODECS: dict[str, Codec] = {
     "others": Codec("with", read_others, "~".join),
     "cost_tokens": whole("S", 1, 1 << 20),
     "float_type": one_of("float", FloatType),
+    "batch": whole("batch", 1, 4096),
+    "weight_type": one_of("weights_as", WeightType),
+    "memory": whole("gib", 1, 100_000),
     "hand_d": whole("hand_d", 1, 1 << 16),
     "hand_h": whole("hand_h", 1, 1024),
     "hand_kv": whole("hand_kv", 0, 1024),

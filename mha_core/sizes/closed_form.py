@@ -192,6 +192,8 @@ KNOWN_HERE: dict[str, Family] = {
     ),
 }
 LABELS_NOT = re.compile(r"type$|pattern|attention|attn|glu|mlp|ffn|head|layer|norm$")
+# Lists with an entry a stage or a layer, which then need not be counted.
+PATTERNS = ("depths", "block_sizes", "layers_block_type", "hybrid_override_pattern")
 HEADED = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "ChatGLMModel")
 SUFFIXES = ("ForCausalLM", "Model", "LMHeadModel", "ForConditionalGeneration")
 # What every family's formulas take into account.
@@ -360,7 +362,7 @@ def require(main: Json, config: Json) -> None:
 
 def _stages_or_parts(config: Json) -> bool:
     """A staged or composite file, or a mixer without heads, states its sizes in another way."""
-    staged = isinstance(config.get("depths"), list)
+    staged = any(isinstance(config.get(name), list | str) for name in PATTERNS)
     mixer = "state_size" in config or "ssm_cfg" in config
     parts = any(is_config(value) for value in config.values())
     return staged or mixer or parts

@@ -56,6 +56,11 @@ class RopeWaves:
             return self.trained / self.original
         return None
 
+    @property
+    def is_scaled(self) -> bool:
+        """Whether the file asks for other wavelengths than the base gives."""
+        return self.kind not in PLAIN
+
     def plain(self) -> Array:
         """Wavelengths of the pairs as they would be unscaled, in tokens, shortest first.
 

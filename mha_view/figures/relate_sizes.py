@@ -1,4 +1,4 @@
-"""Pictures of sizes: a layer to scale, costs by step, costs and caches against S."""
+"""Pictures of sizes: a layer to scale, parameters, and what its steps cost against S."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mha_core.arrays import Array
-from mha_core.sizes import CacheLayers, Sizes, cache_bytes
+from mha_core.sizes import Sizes
 from mha_view.figures.bars import bars
-from mha_view.scene import FloatType
 from mha_view.show import Figure, Picture
-from mha_view.theme import head_colour, ink
+from mha_view.theme import ink
 from mha_view.words import Words
 
 ROLE_OF_STEP = {
@@ -216,9 +215,9 @@ def cost_curves(sizes: Sizes, n_tokens: int, words: Words) -> Picture:
     tokens = np.unique(np.linspace(1, 1.45 * max([n_tokens, *known]), POINTS).astype(int))
     costs = {name: _costs(sizes, tokens, causal=name == "causal") for name in crossings}
     lines = [
-        _line(tokens, costs["two_way"][0], words("flops.projections"), ink("query")),
-        _line(tokens, costs["two_way"][1], words("flops.two_way"), ink("pattern")),
-        _line(tokens, costs["causal"][1], words("flops.causal"), ink("pattern"), dash="dash"),
+        line_of(tokens, costs["two_way"][0], words("flops.projections"), ink("query")),
+        line_of(tokens, costs["two_way"][1], words("flops.two_way"), ink("pattern")),
+        line_of(tokens, costs["causal"][1], words("flops.causal"), ink("pattern"), dash="dash"),
     ]
     crossed = {name: at for name, at in crossings.items() if at is not None}
     marks = [
@@ -243,7 +242,7 @@ def cost_curves(sizes: Sizes, n_tokens: int, words: Words) -> Picture:
         else words(f"alt.never.{name}")
         for name, at in crossings.items()
     ]
-    figure = _against_tokens([*lines, *marks], n_tokens, words("axis.flops"), words)
+    figure = against_tokens([*lines, *marks], n_tokens, words("axis.flops"), words)
     figure["layout"]["annotations"] = labels
     arrays = {
         "n_tokens": tokens,
@@ -276,7 +275,9 @@ def _costs(sizes: Sizes, tokens: NDArray[np.int64], *, causal: bool) -> tuple[Ar
     return whole - products, products
 
 
-def _line(x: NDArray[np.int64], y: Array, name: str, colour: str, dash: str = "solid") -> Figure:
+def line_of(
+    x: NDArray[np.int64] | Array, y: Array, name: str, colour: str, dash: str = "solid"
+) -> Figure:
     """A line with a name."""
     return {
         "type": "scatter",
@@ -289,7 +290,7 @@ def _line(x: NDArray[np.int64], y: Array, name: str, colour: str, dash: str = "s
     }
 
 
-def _against_tokens(
+def against_tokens(
     data: Sequence[Figure], n_tokens: int, title: str, words: Words, **yaxis: object
 ) -> Figure:
     """A figure with S on the x axis and a line at the chosen S."""
@@ -307,46 +308,3 @@ def _against_tokens(
             ],
         },
     }  # fmt: skip
-
-
-def cache_curves(
-    caches: Mapping[str, Sequence[CacheLayers]],
-    n_tokens: int,
-    float_type: FloatType,
-    words: Words,
-) -> Picture:
-    """Bytes of each model's cache against the context; a line bends where windows are full.
-
-    Args:
-        caches: what each model keeps, by its title.
-        n_tokens: S as chosen; the axis reaches twice as far.
-        float_type: how a number is stored.
-        words: the reader's words.
-    """
-    tokens = np.unique(np.linspace(1, 2 * n_tokens, POINTS).astype(int))
-    kept = {
-        title: np.array([cache_bytes(layers, int(n), float_type) for n in tokens], dtype=float)
-        for title, layers in caches.items()
-    }
-    largest = max(float(line.max()) for line in kept.values())
-    power = min(int(math.log2(max(largest, 1)) // 10), len(UNITS) - 1)
-    hover = f"S = %{{x:,}}: %{{y:.4g}} {UNITS[power]}<extra>%{{fullData.name}}</extra>"
-    lines = [
-        _line(tokens, line / 1024**power, title, head_colour(place)) | {"hovertemplate": hover}
-        for place, (title, line) in enumerate(kept.items())
-    ]
-    told = words("list.next").join(
-        f"{title} {binary(cache_bytes(layers, n_tokens, float_type))}"
-        for title, layers in caches.items()
-    )
-    figure = _against_tokens(
-        lines, n_tokens, words("axis.cache", unit=UNITS[power]), words, tickformat="~g"
-    )
-    return Picture(
-        "cache",
-        figure,
-        words("alt.listed", what=words("cache.at", n=f"{n_tokens:,}"), listed=told),
-        height=380,
-        arrays={"n_tokens": tokens, **kept},
-        pickable=False,
-    )

@@ -1,4 +1,4 @@
-"""The parts of the page of sizes: where they come from, the layer, its costs, its cache."""
+"""The parts of the page of sizes: where they come from, the layer, its costs, the notes."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ import html
 import io
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
 
 import streamlit as st
 
 from mha_core.errors import DataError
-from mha_core.sizes import CacheLayers, cache_bytes, elements_per_token, list_bundled
+from mha_core.sizes import list_bundled
 from mha_view import state
 from mha_view.figures import relate_sizes as figures
 from mha_view.panel import literal
 from mha_view.relate import subject as subjects
 from mha_view.relate.subject import Subject
-from mha_view.scene import MOST_OTHERS, FloatType, write_link
+from mha_view.scene import write_link
 from mha_view.show import show
 from mha_view.words import Words
 
@@ -71,13 +70,13 @@ def _draw_file(words: Words) -> None:
         words("sizes.paste"),
         height=210,
         placeholder='{"hidden_size": 4096, "num_attention_heads": 32, …}',
-        max_chars=subjects.LONGEST_CONFIG,
-        **state.bind("config_text"),
+        max_chars=subjects.MOST_CHARACTERS,
+        **state.bind("config_text") | {"on_change": subjects.take_text, "args": ()},
     )
     if state.scene().config_text and "c" not in write_link(state.scene()):
         left.caption(words("sizes.too_long"))
     right.file_uploader(
-        words("sizes.drop"), key="sizes_file", max_upload_size=2, on_change=subjects.take_file
+        words("sizes.drop"), key="sizes_file", max_upload_size=32, on_change=subjects.take_file
     )
     dropped = st.session_state.get("sizes_dropped")
     if isinstance(dropped, DataError):
@@ -105,7 +104,7 @@ def draw_part(subject: Subject, words: Words) -> None:
 def draw_summary(subject: Subject, words: Words) -> None:
     """The numbers everybody asks for first, as chips."""
     sizes, first = subject.sizes, subject.sizes.first
-    known = {
+    numbers = {
         "d": sizes.d_model,
         "h": sizes.n_heads,
         "h_kv": first.n_kv_heads,
@@ -113,14 +112,14 @@ def draw_summary(subject: Subject, words: Words) -> None:
         words("sizes.layers"): sizes.n_layers,
     }
     chips = [
-        f'<code class="chip plain">{html.escape(name)} = {html.escape(_known(value, words))}</code>'
-        for name, value in known.items()
+        f'<code class="chip plain">{html.escape(name)} = {html.escape(known(value, words))}</code>'
+        for name, value in numbers.items()
     ]
     st.subheader(literal(subject.name))
     st.html('<div class="chips">' + " ".join(chips) + "</div>")
 
 
-def _known(value: object, words: Words) -> str:
+def known(value: object, words: Words) -> str:
     """A number for the reader, or that it is not known."""
     if value is None:
         return words("sizes.unknown")
@@ -139,7 +138,7 @@ def rows_of(subject: Subject, words: Words) -> list[dict[str, str]]:
             matrix: figures.matrix_symbol(name, 0, 1),
             shape: " · ".join(str(list(each)) for each in chain) if chain else "—",
             bias: words(f"sizes.bias.{sizes.first.bias.get(name[-1])}"),
-            parameters: _known(counts.get(name), words) if chain else "—",
+            parameters: known(counts.get(name), words) if chain else "—",
         }
         for name, chain in sizes.first.shapes.items()
     ]
@@ -147,7 +146,7 @@ def rows_of(subject: Subject, words: Words) -> list[dict[str, str]]:
     for name in ("attention_per_layer", "attention", "base", "total"):
         rows.append(
             {matrix: words(f"sizes.sum.{name}"), shape: "", bias: "",
-             parameters: _known(sums[name], words)}
+             parameters: known(sums[name], words)}
         )  # fmt: skip
     return rows
 
@@ -173,14 +172,14 @@ def draw_layer(subject: Subject, words: Words) -> None:
 def _draw_table(subject: Subject, words: Words) -> None:
     """The table, and it as a file."""
     rows = rows_of(subject, words)
-    st.html(_as_html(rows))
+    st.html(as_html(rows))
     source = subject.sizes.parameters.source
     if source:
         st.caption(words("sizes.counted", source=words.error(source)))
     now = state.scene()
-    report = subject.whole.as_json(now.cost_tokens, now.float_type)
+    report = subject.whole.as_json(now.cost_tokens, now.float_type, now.batch)
     with st.container(horizontal=True, gap="small"):
-        st.download_button(words("sizes.csv"), _as_csv(rows), "sizes.csv", "text/csv")
+        st.download_button(words("sizes.csv"), as_csv(rows), "sizes.csv", "text/csv")
         st.download_button(
             words("sizes.json"),
             json.dumps(report, ensure_ascii=False, indent=2),
@@ -189,7 +188,7 @@ def _draw_table(subject: Subject, words: Words) -> None:
         )
 
 
-def _as_html(rows: Sequence[Mapping[str, str]]) -> str:
+def as_html(rows: Sequence[Mapping[str, str]]) -> str:
     """Rows as a table; numbers to the right."""
     names = list(rows[0])
     head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in names)
@@ -202,7 +201,7 @@ def _as_html(rows: Sequence[Mapping[str, str]]) -> str:
     return f'<table class="dimensions"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
-def _as_csv(rows: Sequence[Mapping[str, str]]) -> bytes:
+def as_csv(rows: Sequence[Mapping[str, str]]) -> bytes:
     """Rows as a file that a spreadsheet opens, with a mark for its encoding."""
     written = io.StringIO()
     writer = csv.DictWriter(written, list(rows[0]))
@@ -215,7 +214,7 @@ def _draw_stages(stages: Sequence[Mapping[str, object]], words: Words) -> None:
     """A staged model: heads grow as the stages get wider."""
     st.markdown(f"##### {words('sizes.stages')}")
     st.html(
-        _as_html(
+        as_html(
             [
                 {
                     words("sizes.stage"): str(place),
@@ -268,55 +267,6 @@ def draw_costs(subject: Subject, words: Words) -> None:
             st.caption(words(told, n=f"{round(crossing or 0):,}"))
 
 
-def draw_cache(subject: Subject, words: Words) -> None:
-    """The cache against the context, beside up to three others."""
-    now, titles = state.scene(), subjects.titles()
-    left, right = st.columns([3, 2], vertical_alignment="bottom")
-    left.multiselect(
-        words("cache.others"), list(titles), format_func=titles.__getitem__,
-        max_selections=MOST_OTHERS, placeholder=words("cache.choose"), **_bind_others(),
-    )  # fmt: skip
-    right.segmented_control(
-        words("cache.float"), get_args(FloatType), required=True, **state.bind("float_type")
-    )
-    others = {titles[name]: subjects.known_sizes(name, words) for name in now.others
-              if name != now.model}  # fmt: skip
-    named = {subject.name: subject.sizes} | others
-    caches: dict[str, Sequence[CacheLayers]] = {
-        title: sizes.cache for title, sizes in named.items() if sizes.cache
-    }
-    for title, sizes in named.items():
-        if not sizes.cache:
-            told = "cache.none" if sizes.causal is False else "cache.unknown"
-            st.caption(words(told, title=literal(title)))
-    if not caches:
-        return
-    show(figures.cache_curves(caches, now.cost_tokens, now.float_type, words), words)
-    st.html(_as_html([_cache_row(title, layers, words) for title, layers in caches.items()]))
-
-
-def _bind_others() -> dict[str, Any]:
-    """The other models as a list for the widget, a tuple in the scene."""
-    st.session_state["cache_others"] = list(state.scene().others)
-    return {
-        "key": "cache_others",
-        "on_change": lambda: state.change(others=tuple(st.session_state["cache_others"])),
-    }
-
-
-def _cache_row(title: str, layers: Sequence[CacheLayers], words: Words) -> dict[str, str]:
-    """A model's cache in numbers."""
-    now = state.scene()
-    return {
-        words("cache.model"): title,
-        words("cache.numbers"): f"{elements_per_token(layers):,}",
-        words("cache.token"): figures.binary(cache_bytes(layers, 1, now.float_type)),
-        words("cache.bytes", n=f"{now.cost_tokens:,}"): figures.binary(
-            cache_bytes(layers, now.cost_tokens, now.float_type)
-        ),
-    }
-
-
 def draw_notes(subject: Subject, words: Words) -> None:
     """What was odd, assumed, or cannot be known."""
     dropped = subjects.dropped_notes(state.scene().config_text)
@@ -337,3 +287,10 @@ def draw_reading_on(name: str, words: Words, **values: object) -> None:
         st.markdown(words.lesson(name, "trip", **values))
     with st.expander(words("card.more")):
         st.markdown(words.lesson(name, "more", **values))
+
+
+def draw_counted(words: Words) -> None:
+    """How each number on the page is counted."""
+    with st.container(border=True):
+        st.markdown(f"##### {words('sizes.counted_card')}")
+        st.markdown(words.lesson("sizes", "counted"))

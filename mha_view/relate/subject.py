@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -24,7 +26,11 @@ from mha_view.words import Words
 
 KINDS = ("model", "file", "hand")
 FIRST_OF = {"model": Scene().model, "file": "file", "hand": "hand"}
+# A box of more characters makes every rerun slow; a longer file is put into it without the names
+# of modules that a quantised export lists.
 LONGEST_CONFIG = 200_000
+MOST_CHARACTERS = 8_000_000
+LONG_LIST = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,12 +149,54 @@ def take_file() -> None:
     try:
         text, notes = decode_bytes(file.getvalue())
         if len(text) > LONGEST_CONFIG:
-            raise DataError("sizes.file.large", size=len(text), limit=LONGEST_CONFIG)
+            text, cut = shorten(text)
+            notes = [*notes, cut]
     except DataError as error:
         st.session_state["sizes_dropped"] = error
         return
     st.session_state["sizes_dropped"] = (text, notes)
     state.change(config_text=text, part="")
+
+
+def take_text() -> None:
+    """Take what was pasted; a text too long for the box loses its lists of names and says so."""
+    text = st.session_state["config_text"]
+    st.session_state["sizes_dropped"] = None
+    if len(text) > LONGEST_CONFIG:
+        try:
+            text, cut = shorten(text)
+        except DataError as error:
+            st.session_state["sizes_dropped"] = error
+            return
+        st.session_state["sizes_dropped"] = (text, [cut])
+    state.change(config_text=text)
+
+
+def shorten(text: str) -> tuple[str, Note]:
+    """A config whose bulk is lists of names in its quantisation block, without those names.
+
+    Raises:
+        DataError: the text is no config, or is as long without them.
+    """
+    config, _ = read_text(text)
+    left_out: list[int] = []
+    short = json.dumps(_without_names(config, left_out), ensure_ascii=False, indent=1)
+    if len(short) > LONGEST_CONFIG:
+        raise DataError("sizes.file.large", size=len(text), limit=LONGEST_CONFIG)
+    return short, Note("sizes.note.shortened", count=f"{sum(left_out):,}")
+
+
+def _without_names(value: Any, left_out: list[int], inside: bool = False) -> Any:
+    """Long lists of names below a quantisation block become empty; their lengths are noted."""
+    if isinstance(value, dict):
+        return {
+            key: _without_names(item, left_out, inside or "quant" in key)
+            for key, item in value.items()
+        }
+    if inside and isinstance(value, list) and len(value) > LONG_LIST:
+        left_out.append(len(value))
+        return []
+    return value
 
 
 def dropped_notes(text: str) -> list[Note]:

@@ -1,9 +1,9 @@
-"""Any model's config.json: shapes, parameters, FLOPs by step, KV cache against context."""
+"""Any model's config.json: shapes, parameters, FLOPs, KV cache, what fits, RoPE's wavelengths."""
 
 import streamlit as st
 
 from mha_view import state
-from mha_view.relate import sizes
+from mha_view.relate import kept, sizes
 from mha_view.relate.subject import open_subject
 from mha_view.words import Words
 
@@ -28,7 +28,17 @@ with st.container(border=True):
 
 with st.container(border=True):
     st.subheader(words("cache.heading"))
-    sizes.draw_cache(subject, words)
+    compared = kept.draw_compared(subject, words)
+    kept.draw_cache(compared, words)
+
+with st.container(border=True):
+    st.subheader(words("fits.heading"))
+    kept.draw_fits(compared, words)
+
+with st.container(border=True):
+    st.subheader(words("waves.heading"))
+    kept.draw_waves(subject, words)
 st.caption(words.lesson("sizes", "picture"))
 
 sizes.draw_reading_on("sizes", words)
+sizes.draw_counted(words)

@@ -17,7 +17,7 @@ from mha_core.model.vit import load_vit
 from mha_core.sizes import CacheLayers, cache_bytes, measure, read_bundled
 from mha_core.sizes.by_hand import from_numbers
 from mha_view import compute
-from mha_view.figures import relate_grouped, relate_sizes, relate_vit
+from mha_view.figures import relate_grouped, relate_kept, relate_sizes, relate_vit
 from mha_view.menu import SECTIONS
 from mha_view.relate import sizes, subject, vit
 from mha_view.relate.drawing import pack_drawing, unpack_drawing
@@ -198,7 +198,7 @@ def test_cache_lines_are_bytes_and_bend_at_the_window() -> None:
     assert mistral.cache is not None
     assert LLAMA.cache is not None
     caches = {"Llama": LLAMA.cache, "Mistral": mistral.cache}
-    picture = relate_sizes.cache_curves(caches, 8192, "fp16", WORDS)
+    picture = relate_kept.cache_curves(caches, 8192, "fp16", 1, WORDS)
     arrays = picture.arrays
     last = int(arrays["n_tokens"][-1])
     assert last == 16_384
@@ -209,7 +209,7 @@ def test_cache_lines_are_bytes_and_bend_at_the_window() -> None:
 
 def test_the_table_can_be_taken_away() -> None:
     rows = sizes.rows_of(subject.Subject("Llama", LLAMA), WORDS)
-    read = list(csv.DictReader(io.StringIO(sizes._as_csv(rows).decode("utf-8-sig"))))
+    read = list(csv.DictReader(io.StringIO(sizes.as_csv(rows).decode("utf-8-sig"))))
     assert read[1]["shape [out, in]"] == "[1024, 4096]"
     assert read[1]["parameters"] == f"{1024 * 4096:,}"
     assert read[-1]["parameters"] == "8,030,261,248"
