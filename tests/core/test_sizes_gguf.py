@@ -12,13 +12,21 @@ import pytest
 from mha_core.errors import DataError
 from mha_core.sizes import elements_per_token, measure_file
 from mha_core.sizes.__main__ import main
+from mha_core.sizes.gguf_file import TABLES
 
 # A different prime for every size.
 D, H, KV, D_HEAD, LAYERS, MLP, WORDS = 44, 6, 3, 10, 2, 13, 29
 
 
-def write(path: Path, *, arch: str = "llama", kv: Any = KV, more: dict[str, int] | None = None,
-          tensors: dict[str, tuple[int, ...]] | None = None, fused: bool = False) -> Path:  # fmt: skip
+def write(
+    path: Path,
+    *,
+    arch: str = "llama",
+    kv: Any = KV,
+    more: dict[str, int] | None = None,
+    tensors: dict[str, tuple[int, ...]] | None = None,
+    fused: bool = False,
+) -> Path:
     """A small GGUF file, its matrices [out, in]."""
     writer = gguf.GGUFWriter(path, arch)
     writer.add_embedding_length(D)
@@ -32,10 +40,7 @@ def write(path: Path, *, arch: str = "llama", kv: Any = KV, more: dict[str, int]
     writer.add_context_length(512)
     for name, value in (more or {}).items():
         writer.add_uint32(f"{arch}.{name}", value)
-    shapes: dict[str, tuple[int, ...]] = {
-        "token_embd.weight": (WORDS, D),
-        "output.weight": (WORDS, D),
-    }
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(TABLES, (WORDS, D))
     for layer in range(LAYERS):
         n_kv = kv[layer] if isinstance(kv, list) else kv
         parts = {"attn_q": (H * D_HEAD, D), "attn_k": (n_kv * D_HEAD, D),
