@@ -5,9 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from mha_core.config import AttentionConfig
+from mha_core.errors import TwelveHeadsError
 from mha_view import state
 from mha_view.menu import neighbours, page_file
 from mha_view.scene import write_link
+from mha_view.symbols import glossary
 from mha_view.words import Words
 
 # The eight steps: name, page.
@@ -73,6 +75,16 @@ def draw_strip(words: Words, current: str, config: AttentionConfig, n_tokens: in
                     label=f"**{words(f'step.{step}')}**  \n`{shapes[step]}`",
                     query_params=link,
                 )
+
+
+def draw_glossary(words: Words) -> None:
+    """Every symbol in one sentence with its number for this sentence, from any page."""
+    try:
+        told = glossary(state.scene(), words)
+    except TwelveHeadsError:
+        return  # the page says what is wrong with the sizes
+    with st.popover(words("symbols.all"), type="tertiary"):
+        st.html(told)
 
 
 def draw_neighbours(words: Words, current: str) -> None:

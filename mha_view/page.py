@@ -109,7 +109,9 @@ class Page:
 
     def draw_headline(self) -> None:
         """Title, what happens, and the formula with the reader's sizes where the page has one."""
-        st.title(self.text("title"))
+        with st.container(horizontal=True, vertical_alignment="bottom", key="title_row"):
+            st.title(self.text("title"))
+            self.check.empty()  # its place is here
         st.markdown(self.text("says"))
         if self.name in FORMULAS:
             st.latex(formula(self.name, self.config, len(self.reading), self.head, self.scene.rope))
@@ -126,7 +128,6 @@ class Page:
                         controls.draw_heads(self.words, self.config.n_heads)
                     else:
                         controls.draw_focus(self.words, self.labels, self.focus)
-            self.check.empty()  # its place is here
 
     def draw_chips(self, *names: str) -> None:
         """Every symbol of the page: its size or shape, and behind it one sentence.

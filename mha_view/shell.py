@@ -23,6 +23,7 @@ st.html(FOLDER / "style.css")
 with st.sidebar:
     draw_menu(words, write_link(state.scene()))
     controls.draw_reader(words)
+    frame.draw_glossary(words)
 for parameter in refused:
     st.warning(words("link.refused", parameter=parameter))
 controls.draw_controls(words)

@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from mha_view import state
+from mha_view import state, thread
 from mha_view.scene import TOKEN_AXIS, Picked, Scene, write_link
 from mha_view.words import Words
 
@@ -196,6 +196,7 @@ def show_links(
         words=words.group("plot") | words.group("links"),
         shown_heads=[head],
         query=query,
+        on_token=thread.place_focus,
         export={
             "name": "links",
             "arrays": {"pattern": shown},

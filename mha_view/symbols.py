@@ -93,6 +93,7 @@ def _face(name: str, trace: AttentionTrace, axes: str, values: Mapping[str, obje
 
 def glossary(scene: Scene, words: Words) -> str:
     """Every symbol's sentence, as HTML, for pages that show no layer."""
+    scene = compute.resolve(scene)
     config = compute.config_of(scene)
     n_tokens = len(compute.reading_of(scene))
     values = numbers(scene, config, n_tokens, min(scene.head, config.n_heads - 1))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
+import streamlit as st
 from numpy.typing import ArrayLike
 
 from mha_view.components.mount import mount
@@ -13,6 +14,7 @@ from mha_view.components.plot import prepare_export
 
 MOST_TOKENS = 128
 MOST_LINES = 1200
+RESERVE = 290  # pixels kept free until the lines are drawn
 
 
 def links(
@@ -28,6 +30,7 @@ def links(
     shown_heads: Sequence[int] | None = None,
     query: int | None = None,
     threshold: float = 0.06,
+    on_token: Callable[[int], None] | None = None,
     export: Mapping[str, Any] | None = None,
 ) -> None:
     """Draw attention as lines from the token that looks to the token that is looked at.
@@ -51,6 +54,7 @@ def links(
         shown_heads: which of `heads` are drawn at first; all if None.
         query: the token that is isolated at first.
         threshold: the least weight that is drawn at first.
+        on_token: called with the place of a token that is clicked, before the script runs again.
         export: as in `plot`.
 
     Raises:
@@ -76,9 +80,17 @@ def links(
         "query": query if query is not None and query < n_shown else None,
         "threshold": threshold,
         "most_lines": MOST_LINES,
+        "reserve": RESERVE,
         "alt": alt,
         "words": dict(words),
         "export": prepare_export(export, key),
         "toolbar": True,
     }
-    mount("links.js", header, key=key, callbacks={"wanted": lambda: None})
+
+    def hear() -> None:
+        told = st.session_state.get(key, {}).get("token")
+        place = told.get("place") if isinstance(told, dict) else None
+        if on_token is not None and type(place) is int and 0 <= place < n_shown:
+            on_token(place)
+
+    mount("links.js", header, key=key, callbacks={"wanted": lambda: None, "token": hear})

@@ -129,6 +129,7 @@ def plot(
         "alt": alt,
         "words": dict(words),
         "height": height,
+        "tiles": _tiles(figure),
         "selected": asdict(marked) if marked else None,
         "turn": turn,
         "spot": None if spot is None else dict(spot),
@@ -164,6 +165,20 @@ def prepare_export(export: Mapping[str, Any] | None, key: str) -> dict[str, Any]
     if not is_new and sum(array.nbytes for array in arrays.values()) > MOST_EXPORT_BYTES:
         del sent["arrays"]
     return sent
+
+
+def _tiles(figure: Mapping[str, Any]) -> dict[str, int] | None:
+    """Return how a figure's tiles are set, from which their height follows; None without tiles."""
+    for trace in figure["data"]:
+        tile = trace.get("meta", {}).get("tile", {})
+        if tile and np.ndim(trace["z"]) == 3:
+            count, height, breadth = np.shape(trace["z"])
+            columns = tile.get("columns", 4)
+            return {
+                "count": count, "height": height, "breadth": breadth, "columns": columns,
+                "narrow": tile.get("narrow", 2), "largest": tile.get("largest", 26),
+            }  # fmt: skip
+    return None
 
 
 def _digest(drawn: Mapping[str, Any]) -> str:

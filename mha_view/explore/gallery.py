@@ -12,7 +12,7 @@ import streamlit as st
 
 from mha_core.heads.measures import MEASURES, Seen, mean_entropy
 from mha_core.heads.regroup import divergences
-from mha_view import controls, state
+from mha_view import controls, state, thread
 from mha_view.explore.board import Board
 from mha_view.explore.labels import Labels, draw_links, draw_pending, find_labels, short_label
 from mha_view.explore.passport import Line, counted_note, passport
@@ -134,6 +134,7 @@ def _draw_links(board: Board, shown: np.ndarray, cell: tuple[int, int] | None) -
         alt=board.words("alt.board_links", title=board.title(board.place)),
         words=board.words.group("plot") | board.words.group("links"),
         query=None if cell is None else cell[0],
+        on_token=lambda place: thread.place_focus(board.grouping.first(place)),
     )
 
 

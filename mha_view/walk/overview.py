@@ -94,19 +94,14 @@ def next_tokens(page: Page, place: int, n: int = 5) -> list[tuple[str, float]]:
 
 
 def draw_predictions(page: Page) -> None:
-    """What the trained model expects next after a chosen token."""
+    """What the trained model expects next after the focus token."""
     words, labels = page.words, page.labels
     if page.walk.logits is None:
         return
     with st.container(border=True):
         st.markdown(f"##### {words('predict.title')}")
-        place = st.select_slider(
-            words("predict.after"),
-            range(len(labels)),
-            value=max(0, len(labels) - 3),
-            format_func=lambda place: f"{place} · {labels[place]}",
-            key=f"predict_place_{len(labels)}",
-        )
+        place = page.focus
+        st.markdown(words("predict.after", token=literal(labels[place])))
         expected = next_tokens(page, place)
         with st.container(horizontal=True):
             for token, chance in expected:

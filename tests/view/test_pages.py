@@ -7,9 +7,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from mha_core.trace import AttentionTrace
+from mha_view import compute, thread
 from mha_view.menu import ORDER, page_file
 from mha_view.page import STEP_WORDS
-from mha_view.scene import Picked, Scene, write_link
+from mha_view.scene import Picked, Scene, read_link, write_link
 from mha_view.texts import TELLING, TEXTS
 from mha_view.words import LANGS, Words
 
@@ -196,3 +197,33 @@ def test_a_key_that_the_mask_hides_is_no_zero_in_the_row(lang: str) -> None:
 def test_the_check_calls_every_step_by_words(lang: str) -> None:
     assert set(STEP_WORDS) == set(AttentionTrace.names())
     assert all(Words(lang).has(key) for key in STEP_WORDS.values())
+
+
+OLD_LINKS = {
+    "attention": ("cell=pattern.2.5.3&lang=en&v=1&weights=custom&s=cat", "Head 2: :blue[mat]"),
+    "projection": ("cell=k_full.0.12.3&lang=en&v=1&weights=custom&s=cat", "K[12, “on”]"),
+    "heads": ("cell=q.3.5.2&lang=en&v=1&weights=custom&s=cat", "Q_3[5, “sat”]"),
+    "concat": ("cell=concat.0.37.4&lang=en&v=1&weights=custom&s=cat", "Concat[37, “the”]"),
+    "output": ("cell=out.0.7.1&lang=en&v=1&weights=custom&s=cat", "O[7, “cat”]"),
+    "why_heads": ("cell=pattern.1.6.0&lang=en&v=1&weights=custom&s=cat", "Head 1: :blue[because]"),
+}
+
+
+@pytest.mark.parametrize("page", OLD_LINKS)
+def test_a_link_from_before_there_was_a_focus_token_explains_its_cell(page: str) -> None:
+    query, title = OLD_LINKS[page]
+    link = dict(part.split("=") for part in query.split("&"))
+    app = open_app(page, link=link)
+    assert not app.exception
+    assert any(item.value.removeprefix("##### ").startswith(title) for item in app.markdown)
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_every_page_opens_on_the_same_word_and_head(lang: str) -> None:
+    scene, _ = read_link({"lang": lang})
+    word = compute.reading_of(scene).labels[thread.focus_of(scene)]
+    for page in ("projection", "attention", "concat", "output", "rope", "heads"):
+        app = open_app(page, link={"lang": lang})
+        told = texts(app)
+        assert f"“{word}”" in told or f":blue[{word}]" in told, page
+        assert app.session_state["scene"].head == scene.head

@@ -11,6 +11,8 @@ import { addToolbar } from "./toolbar.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const TOP_CHOICES = [1, 2, 3, 5, 0]; // 0: as many as there are
+const NARROW = 560; // pixels; below it a figure counts as one on a phone
+const MOST_IN_COLUMNS = 40; // tokens
 const views = new WeakMap();
 
 export async function render(component) {
@@ -39,12 +41,14 @@ class LinksView {
     parent.append(this.root);
     this.hidden = new Set();
     this.matrices = [];
-    this.resizer = new ResizeObserver(() => this.drawLines());
+    this.resizer = new ResizeObserver(() => this.resize());
+    this.turn = 0;
     this.resizer.observe(this.root);
     document.fonts?.addEventListener("loadingdone", this.onFonts = () => this.drawLines());
   }
 
   update(component) {
+    this.component = component;
     if (component.data !== this.packet) {
       this.packet = component.data;
       const header = unpack(component.data);
@@ -60,7 +64,6 @@ class LinksView {
     }
     this.matrices = this.header.heads.map((head, place) => this.matrix(head, place));
     this.root.dataset.figure = this.header.export?.name ?? "";
-    this.root.dataset.layout = this.header.layout;
     this.drawControls();
     this.drawTokens();
     addToolbar(this);
@@ -76,6 +79,21 @@ class LinksView {
       figure: this.header.words.links ?? "", head, height: size, breadth: size, rows: tokens, columns: tokens,
       valueAt: (row, column) => weights.values[(place * size + row) * size + column],
     };
+  }
+
+  /** Arcs need all tokens side by side; on a phone a sentence that is wider than it stands in two
+   *  columns instead, where no arc is cut off. */
+  get layout() {
+    const { layout, tokens } = this.header;
+    const isPhone = this.root.clientWidth < NARROW && tokens.length <= MOST_IN_COLUMNS;
+    const fits = !(this.needed > this.scroller.clientWidth + 1);
+    return layout === "arcs" && isPhone && !fits ? "columns" : layout;
+  }
+
+  resize() {
+    if (!this.header) return;
+    this.drawTokens();
+    this.drawLines();
   }
 
   get shownHeads() {
@@ -138,7 +156,10 @@ class LinksView {
   // --- Tokens ------------------------------------------------------------------------------
 
   drawTokens() {
-    const { tokens, layout, words, alt } = this.header;
+    const { tokens, words, alt } = this.header;
+    if (tokens.join("\0") !== this.measured) this.needed = 0; // arcs of these are not drawn yet
+    this.measured = tokens.join("\0");
+    const { layout } = this;
     const stamp = `${layout}\0${tokens.join("\0")}`;
     this.scroller.setAttribute("role", "group");
     this.scroller.setAttribute("aria-label", `${alt} ${words.links_keys ?? ""}`);
@@ -163,6 +184,9 @@ class LinksView {
     }
     this.scroller.replaceChildren(stage);
     this.stage = stage;
+    this.drawnAs = this.root.dataset.layout = layout;
+    if (layout === "arcs") this.needed = stage.scrollWidth;
+    if (this.layout !== layout) this.drawTokens();
   }
 
   tokenButton(token, place) {
@@ -176,15 +200,22 @@ class LinksView {
     button.addEventListener("click", () => {
       this.locked = this.locked === place ? null : place;
       this.drawLines();
+      if (this.locked !== null) this.tell(place);
     });
     button.addEventListener("keydown", (event) => this.press(event, place));
     return button;
   }
 
+  /** The token that was chosen, for all pages. */
+  tell(place) {
+    this.turn += 1;
+    this.component.setStateValue("token", { place, turn: this.turn });
+  }
+
   press(event, place) {
     if (event.shiftKey || event.ctrlKey || event.altKey || event.metaKey) return;
     const last = this.queries.length - 1;
-    const [back, forward] = this.header.layout === "arcs" ? ["ArrowLeft", "ArrowRight"] : ["ArrowUp", "ArrowDown"];
+    const [back, forward] = this.drawnAs === "arcs" ? ["ArrowLeft", "ArrowRight"] : ["ArrowUp", "ArrowDown"];
     const next = { [back]: place - 1, [forward]: place + 1, Home: 0, End: last }[event.key];
     if (event.key === "Escape") {
       this.locked = this.pointed = null;
@@ -228,7 +259,7 @@ class LinksView {
     if (!this.header || !this.stage?.isConnected) return;
     const { lines, total } = this.choose();
     const { isolated } = this;
-    const arcs = this.header.layout === "arcs";
+    const arcs = this.drawnAs === "arcs";
     const path = arcs ? arcsPath(this.queries, lines) : columnsPath(this.stage, this.queries, this.keys);
     this.stage.style.setProperty("--lines-height", `${path.height ?? 0}px`);
     this.svg.setAttribute("width", this.stage.scrollWidth);

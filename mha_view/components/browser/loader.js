@@ -27,6 +27,14 @@ function sayMissing(parent, header, retry) {
   parent.append(note);
 }
 
+/** About how high a picture will be, in pixels: known where its height is given, else its tiles'. */
+function roomFor({ height, tiles, reserve }, width) {
+  if (!tiles) return height ?? reserve ?? 0;
+  const columns = Math.min(width < 560 ? tiles.narrow : tiles.columns, tiles.count);
+  const cell = Math.min(tiles.largest, Math.max(1, (width - 90) / (columns * tiles.breadth)));
+  return height ?? Math.round(Math.ceil(tiles.count / columns) * (tiles.height * cell + 30) + 110);
+}
+
 /** Draws what a component was given; until that is done its place is `aria-busy`.
  *  Streamlit takes a drawing back as soon as a newer one has overtaken it. The newer one is on the
  *  same node, which must stay: only what is newest can be taken back. */
@@ -35,6 +43,8 @@ export default async function mount(component, attempt = 0) {
   newest.set(parent, component);
   parent.setAttribute("aria-busy", "true");
   const header = readHeader(component.data);
+  // What stands below must not jump when the picture arrives.
+  if (!parent.firstElementChild) parent.style.minHeight = `${roomFor(header, parent.clientWidth)}px`;
   const query = attempt ? `?attempt=${attempt}` : "";
   try {
     const module = await import(new URL(header.addresses.module + query, location.origin));
@@ -45,6 +55,9 @@ export default async function mount(component, attempt = 0) {
     console.warn("A component of the page could not be loaded:", error);
     sayMissing(parent, header, () => mount(component, attempt + 1));
   } finally {
-    if (newest.get(parent) === component) parent.setAttribute("aria-busy", "false");
+    if (newest.get(parent) === component) {
+      parent.setAttribute("aria-busy", "false");
+      parent.style.minHeight = "";
+    }
   }
 }
