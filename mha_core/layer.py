@@ -47,6 +47,9 @@ def attention(
 ) -> AttentionSteps:
     """Take tokens through one multi-head attention layer and keep every step.
 
+    It can be compiled as one graph (`torch.compile(fullgraph=True)`), mapped and differentiated by
+    `torch.func`, and given tensors on "meta", which have shapes and no numbers.
+
     Args:
         x: [..., token, feature], batch axes optional, on any device, in the weights' float type.
         weights: tensors, see `AttentionWeights`.

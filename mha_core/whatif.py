@@ -105,8 +105,6 @@ def _for_sizes(
     if mask is None:
         return None
     cut: NDArray[Any] = mask[..., first, first]
-    if cut.ndim == 3 and len(cut) != n_heads and bool((cut == cut[:1]).all()):
-        cut = cut[0]  # the same for every head, however many there are
     expected = (n_heads, n_tokens, n_tokens)[3 - cut.ndim :]
     if cut.shape != expected:
         raise ShapeError("whatif.mask", name=name, shape=cut.shape, expected=expected)

@@ -77,6 +77,15 @@ def positions_of(trace: AttentionTrace) -> Any:
     return np.arange(trace.n_tokens) if trace.positions is None else trace.positions
 
 
+def forbidden_by_the_layer(trace: AttentionTrace) -> Any:
+    """The cells that causality and window hide, whatever the mask says; bool [query, key]."""
+    query, key = np.ogrid[: trace.n_tokens, : trace.n_tokens]
+    left, right = trace.config.window
+    hidden = (key > query) & trace.config.causal
+    hidden = hidden | (query - key > (math.inf if left is None else left))
+    return hidden | (key - query > (math.inf if right is None else right))
+
+
 # What-ifs: nothing changed, the same numbers.
 
 
@@ -91,12 +100,7 @@ def exam_walk_again(whatif: ModuleType, trace: AttentionTrace) -> None:
     # What the layer itself forbids is forbidden no more; what the mask forbids still is.
     free = whatif.walk_again(trace, causal=False, window=(None, None))
     allowed = np.broadcast_to(trace.keep, trace.pattern.shape)
-    query, key = np.ogrid[: trace.n_tokens, : trace.n_tokens]
-    left, right = trace.config.window
-    forbidden = (key > query) & trace.config.causal
-    forbidden = forbidden | (query - key > (math.inf if left is None else left))
-    forbidden = forbidden | (key - query > (math.inf if right is None else right))
-    expected = np.broadcast_to(allowed | forbidden, trace.pattern.shape)
+    expected = np.broadcast_to(allowed | forbidden_by_the_layer(trace), trace.pattern.shape)
     assert np.array_equal(np.broadcast_to(free.keep, expected.shape), expected)
     assert_close(free.scores, trace.scores, _near(trace, "scores"), "scores do not know the mask")
     everything = np.ones((trace.n_tokens, trace.n_tokens), dtype=bool)
@@ -147,9 +151,10 @@ def exam_as_one_head(whatif: ModuleType, trace: AttentionTrace) -> None:
     if config.n_heads == 1:
         assert_same_walk(whatif.as_one_head(trace), trace)
         return
+    forbids = not (trace.keep | forbidden_by_the_layer(trace)).all()
     refusals = {
         "a sink for each": trace.weights.sinks is not None,
-        "cannot be taken over": _differs_by_head(trace.keep) or _differs_by_head(trace.bias),
+        "cannot be taken over": (forbids and trace.keep.ndim == 3) or np.ndim(trace.bias) == 3,
         "frequencies do not fit": bool(config.rope and config.rope.frequencies)
         and config.rope.dim is None,
     }
@@ -548,7 +553,3 @@ def _adds_up(folded: Any, left: Any, right: Any, result: float, extra: float, r:
     rest = [size for index, size in enumerate(sizes) if index not in kept]
     assert min(sizes[list(kept)]) >= max(rest, default=0.0), "the largest are shown"
     assert float(left @ right) + extra == pytest.approx(result, abs=_within(left, right, extra, r))
-
-
-def _differs_by_head(mask: Any) -> bool:
-    return mask is not None and mask.ndim == 3 and not (mask == mask[:1]).all()

@@ -212,6 +212,16 @@ MEASURE_MUTANTS = (
 # Mistakes around the layer: in what-ifs, derivations, masks, shared keys and values, the record;
 # `test_mutants.py` shows that the exams of `exams.py` notice each.
 EXAMINED_MUTANTS = (
+    Mutant("the hidden scores vary too", "whatif", "raw[seen].astype", "raw.astype"),
+    Mutant(
+        "another head's share", "derivation", "trace.heads[head, token]", "trace.heads[0, token]"
+    ),
+    Mutant(
+        "RoPE taken off the queries only",
+        "whatif",
+        "(trace.k_rot if as_it_is else trace.k, kv_head)",
+        "(trace.k_rot, kv_head)",
+    ),
     Mutant(
         "the eps forgotten", "whatif", "norm=trace.norm,", "norm=trace.norm and trace.norm.kind,"
     ),
