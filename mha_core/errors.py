@@ -132,7 +132,7 @@ MESSAGES: dict[str, str] = {
         "one, or leave the variable out."
     ),
     "limit.features": (
-        "{asked:,} features are more than this server computes with: expected at most {most:,}, "
+        "{asked} features are more than this server computes with: expected at most {most}, "
         "for d and for h · d_head. Choose smaller sizes, or run the app on a machine of your own."
     ),
     "limit.live": (

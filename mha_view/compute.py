@@ -112,7 +112,7 @@ def config_of(scene: Scene) -> AttentionConfig:
     most = limits.value("MOST_FEATURES")
     asked = max(scene.d_model, scene.n_heads * scene.d_head)
     if asked > most:
-        raise ConfigError("limit.features", asked=asked, most=most)
+        raise ConfigError("limit.features", asked=f"{asked:,}", most=f"{most:,}")
     return AttentionConfig(
         d_model=scene.d_model,
         n_heads=scene.n_heads,
