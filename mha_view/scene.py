@@ -33,6 +33,12 @@ RoleName = Literal[
     "previous", "induction", "duplicate", "sink", "pronoun", "pronoun_zh", "subject",
     "reflexive", "receiver", "measure", "classifier_zh",
 ]  # fmt: skip
+TaskName = Literal[
+    "reference", "reference_same", "agreement_phrase", "agreement_clause", "predicate",
+    "reflexive", "possessive", "receiver", "measure", "reference_zh", "reference_zh_same",
+    "classifier_zh",
+]  # fmt: skip
+Tab = Literal["auto", "roles", "map", "damage", "bench"]
 Ablation = Literal["mean", "zero"]
 Against = Literal["head", "mask", "rope", "text", "weights", "checkpoint"]
 
@@ -99,7 +105,12 @@ class Scene:
         view: whether the gallery's chosen head is a heatmap or lines between tokens.
         hide_special: whether the gallery leaves `<bos>` and its like out.
         whole_words: whether the gallery merges pieces of a word.
+        tab: which part of the specialisation page is open; "auto" is the bench where the scene
+            says anything about it, else the roles.
         role: the role whose evidence is shown.
+        own: the evidence is the chosen head's instead of the role's best head's.
+        by_score: heads stand in the order of their scores in the role, the best first.
+        task: the task whose losses are shown head by head.
         off: (layer, head) pairs that the experiment switches off.
         ablation: what a head switched off gives: its mean output, or zeros.
         after: the token after which the experiment asks what comes next, -1 for the last word.
@@ -157,7 +168,11 @@ class Scene:
     view: View = "heat"
     hide_special: bool = False
     whole_words: bool = False
+    tab: Tab = "auto"
     role: RoleName = "pronoun"
+    own: bool = False
+    by_score: bool = False
+    task: TaskName = "reference"
     off: tuple[tuple[int, int], ...] = ()
     ablation: Ablation = "mean"
     after: int = -1
@@ -403,7 +418,11 @@ CODECS: dict[str, Codec] = {
     "view": one_of("view", View),
     "hide_special": yes_no("hide"),
     "whole_words": yes_no("merge"),
+    "tab": one_of("tab", Tab),
     "role": one_of("role", RoleName),
+    "own": yes_no("own"),
+    "by_score": yes_no("best"),
+    "task": one_of("task", TaskName),
     "off": Codec("off", read_heads, write_heads),
     "ablation": one_of("ablation", Ablation),
     "after": whole("after", -1, 100_000),

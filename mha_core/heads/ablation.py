@@ -7,7 +7,7 @@ W_o, or forbid an edge, and compute the rest of the model anew.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,7 +19,7 @@ from torch.nn.functional import linear
 
 from mha_core.brief import brief
 from mha_core.errors import ConfigError
-from mha_core.heads.probe import Pair, pad_ids, prefer_right
+from mha_core.heads.probe import Pair, pad_ids
 from mha_core.layer import attention, fused_attention
 from mha_core.model.toy import EditHeads, Head, ModelSteps, ToyModel
 from mha_core.norms import NORM_EPS, rms_norm
@@ -136,39 +136,22 @@ def ablate(
     return edit
 
 
-def damage_matrix(
-    model: ToyModel,
-    tasks: Mapping[str, Sequence[Pair]],
-    *,
-    mode: Mode = "mean",
-    means: Tensor | None = None,
-) -> Floats:
-    """How much accuracy each task loses without each head.
+@torch.no_grad()
+def each_head_off(model: ToyModel, pairs: Sequence[Pair], means: Tensor | None) -> Iterator[Tensor]:
+    """The logits [pair, vocabulary] at each pair's query without one head after the other.
+
+    What lies below a head is computed once: without the head, its part is taken off its layer's
+    output, and only what follows is computed again.
 
     Args:
         model: the model.
-        tasks: minimal pairs by task.
-        mode: see `ablate`.
-        means: see `ablate`.
+        pairs: the places.
+        means: [layer, head, d_value], what a head gives that is off; zeros if None.
 
-    Returns:
-        [task, layer, head]: accuracy with all heads minus accuracy without this one.
-
-    Raises:
-        ConfigError: "mean" without means.
+    Yields:
+        Without head 0 of layer 0, and so on; the last are those with every head.
     """
-    if mode == "mean" and means is None:
-        raise ConfigError("ablation.means")
-    fill = means if mode == "mean" else None
-    return np.stack([_damage(model, pairs, fill) for pairs in tasks.values()])
-
-
-@torch.no_grad()
-def _damage(model: ToyModel, pairs: Sequence[Pair], means: Tensor | None) -> Floats:
-    """[layer, head] for one task. What lies below a head is computed once: without the head, its
-    part is taken off its layer's output, and only what follows is computed again."""
     stream = model.embedding[pad_ids([pair.ids for pair in pairs])]
-    broken = np.zeros((model.n_layers, model.n_heads))
     for index, layer in enumerate(model.each_layer()):
         steps = attention(rms_norm(stream, layer.norm), layer.weights, model.config)
         after = stream + steps.out
@@ -178,21 +161,20 @@ def _damage(model: ToyModel, pairs: Sequence[Pair], means: Tensor | None) -> Flo
             if means is not None:
                 change = change + means[index, head].to(change)
             changed = after + linear(change, columns[head])
-            broken[index, head] = _right_from(model, changed, index, pairs)
+            yield _logits_from(model, changed, index, pairs)
         stream = after + layer.mlp(after) if layer.d_mlp else after
-    whole = prefer_right(_logits_at(model, stream, pairs), pairs).mean()
-    return np.asarray(whole - broken)
+    yield _logits_at(model, stream, pairs)
 
 
-def _right_from(model: ToyModel, stream: Tensor, index: int, pairs: Sequence[Pair]) -> float:
-    """The accuracy from the stream [pair, token, feature] after the attention of a layer on."""
+def _logits_from(model: ToyModel, stream: Tensor, index: int, pairs: Sequence[Pair]) -> Tensor:
+    """The logits from the stream [pair, token, feature] after the attention of a layer on."""
     for number, layer in enumerate(model.each_layer()):
         if number > index:
             x = rms_norm(stream, layer.norm)
             stream = stream + fused_attention(x, layer.weights, model.config)
         if number >= index and layer.d_mlp:
             stream = stream + layer.mlp(stream)
-    return float(prefer_right(_logits_at(model, stream, pairs), pairs).mean())
+    return _logits_at(model, stream, pairs)
 
 
 def _logits_at(model: ToyModel, stream: Tensor, pairs: Sequence[Pair]) -> Tensor:

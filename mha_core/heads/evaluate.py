@@ -6,9 +6,10 @@ either. Every score comes with its sample size, a bootstrap interval and its bas
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mha_core.arrays import Floats
-from mha_core.heads.ablation import ablate, damage_matrix, mean_heads
+from mha_core.heads.ablation import ablate, each_head_off, mean_heads
 from mha_core.heads.everyday import (
     agreement_right,
     everyday_sentences,
@@ -54,6 +55,7 @@ from mha_core.heads.sample import Interval, bootstrap
 from mha_core.language.mixture import make_documents
 from mha_core.model.toy import Head, ToyModel
 
+DEAREST = 4  # heads of a task that are also taken out two at a time
 MEANS_COUNT = 100  # documents that a head's mean output is taken over
 ROLE_MASS = 0.3  # a head takes part in a role when this much of its attention is on the target
 
@@ -218,13 +220,37 @@ def measure_means(model: ToyModel) -> Tensor:
     return mean_heads(model, [ids_of(d) for d in make_documents(CHOOSE_SEED, MEANS_COUNT)])
 
 
-def measure_damage(
-    model: ToyModel, task: str, means: Tensor, count: int = 100
-) -> list[list[float]]:
-    """How much accuracy a task loses when one head is replaced by its mean, [layer][head]."""
-    damage = damage_matrix(model, {task: task_pairs(task, count)}, mode="mean", means=means)[0]
-    lost: list[list[float]] = damage.round(4).tolist()
-    return lost
+def measure_damage(model: ToyModel, task: str, means: Tensor, count: int = 100) -> dict[str, Any]:
+    """How much accuracy a task loses without a head, and without two.
+
+    Returns:
+        `loss`, `exact`: without each head, [layer][head], it gives its mean instead: the accuracy
+        on pairs, and the exact one (None where the task is about number only).
+        `zero`: the same as `loss` with zeros instead of the mean.
+        `pairs`: without two of the heads that cost most, their means instead: the two `heads` and
+        the `loss`.
+    """
+    pairs, groups = task_pairs(task, count), groups_for(task)
+
+    def lost(found: Sequence[float]) -> NDArray[np.float64]:
+        return found[-1] - np.reshape(found[:-1], (model.n_layers, model.n_heads))
+
+    logits = list(each_head_off(model, pairs, means))
+    loss = lost([prefer_right(each, pairs).mean() for each in logits])
+    exact = lost([find_exact(each, pairs, groups).mean() for each in logits]) if groups else None
+    zero = lost([prefer_right(each, pairs).mean() for each in each_head_off(model, pairs, None)])
+    order = np.argsort(-loss.ravel(), kind="stable")
+    dearest = [divmod(int(place), model.n_heads) for place in order[:DEAREST]]
+    whole = prefer_right(logits[-1], pairs).mean()
+    together = []
+    for two in combinations(sorted(dearest), 2):
+        edit = ablate(model, two, mode="mean", means=means)
+        left = choose(model, pairs, edit_heads=edit).mean()
+        together.append({"heads": two, "loss": float(whole - left)})
+    return {
+        "loss": loss.tolist(), "zero": zero.tolist(), "pairs": together,
+        "exact": None if exact is None else exact.tolist(),
+    }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -242,7 +268,7 @@ class Progress:
 
 # About how long a piece of each part takes, beside the others.
 SECONDS = {
-    "roles": 0.35, "tasks": 0.12, "copying": 0.2, "knockout": 0.45, "heads": 0.6, "damage": 0.25,
+    "roles": 0.35, "tasks": 0.12, "copying": 0.2, "knockout": 0.45, "heads": 0.6, "damage": 1.0,
 }  # fmt: skip
 
 
@@ -304,11 +330,10 @@ def evaluate_parts(
     report["copying"]["without"] = without.tolist()
     yield step("heads")
     report["heads"] = measure_heads(model, count)
-    loss = []
+    report["damage"] = {"n": damage_count, "tasks": {}}
     for task in TASKS:
         yield step("damage")
-        loss.append(measure_damage(model, task, means, damage_count))
-    report["damage"] = {"mode": "mean", "tasks": list(TASKS), "loss": loss, "n": damage_count}
+        report["damage"]["tasks"][task] = measure_damage(model, task, means, damage_count)
     return report
 
 

@@ -104,13 +104,13 @@ def _figures(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def name_head(head: tuple[int, int] | list[int]) -> str:
-    """A head as it is written in files and tables of text: layer.head, both counted from 0.
+    """A head as it is written wherever layers differ: layer and head, both counted from 0.
 
     >>> name_head((1, 3))
-    '1.3'
+    'L1 H3'
     """
     layer, number = head
-    return f"{layer}.{number}"
+    return f"L{layer} H{number}"
 
 
 def _two(accuracy: Mapping[str, Any] | None) -> str:
@@ -123,7 +123,7 @@ def _two(accuracy: Mapping[str, Any] | None) -> str:
 
 def format_report(report: Mapping[str, Any]) -> str:
     """The report as lines a person reads."""
-    lines = ["role             head  mass  [95 % interval]  argmax  highest baseline"]
+    lines = ["role             head    mass  [95 % interval]  argmax  highest baseline"]
     for name, role in report["roles"].items():
         mass, argmax = role["mass"], role["argmax"]
         over = max(role["baselines"], key=role["baselines"].get)
@@ -140,7 +140,7 @@ def format_report(report: Mapping[str, Any]) -> str:
     )
     for task, cut in report["knockout"].items():
         columns = [_two(cut.get(name)) for name in ("intact", "role", "others", "distractor")]
-        heads = " ".join(map(name_head, cut["heads"]))
+        heads = ", ".join(map(name_head, cut["heads"]))
         lines.append(f"{task:18} {'   '.join(columns)}   [{heads}] of {cut['groups']}")
     copying = report["copying"]
     lines.append(f"\ncopying: any {copying['any']:.3f}, nouns {copying['nouns']:.3f}")

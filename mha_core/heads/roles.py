@@ -42,6 +42,7 @@ class Role:
         argmax: share of rows whose largest key is the target, `<bos>` and self left out;
             None where the role has no single target.
         baselines: by name, what would score without the role.
+        heads: [layer][head], the mean attention of every head on the same target.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Role:
     mass: Interval
     argmax: Interval | None
     baselines: Mapping[str, float]
+    heads: tuple[tuple[Interval, ...], ...]
 
 
 @cache
@@ -75,12 +77,26 @@ def best_head(scores: Floats) -> Head:
     return int(layer), int(head)
 
 
+def every_head(masses: Floats) -> tuple[tuple[Interval, ...], ...]:
+    """Each head's mean with its interval, [layer][head], from [document, layer, head]."""
+    n_layers, n_heads = masses.shape[1:]
+    return tuple(
+        tuple(bootstrap(masses[:, layer, head]) for head in range(n_heads))
+        for layer in range(n_layers)
+    )
+
+
+def _of(heads: tuple[tuple[Interval, ...], ...], head: Head) -> Interval:
+    """One head's."""
+    return heads[head[0]][head[1]]
+
+
 def relation_role(model: ToyModel, kind: Kind, count: int = COUNT) -> Role:
     """The head of a relation, chosen on one seed and scored on another."""
     head = best_head(relation_masses(model, kind, CHOOSE_SEED, count).mean(0))
     rows = relation_rows(kind, SCORE_SEED, count)
     targets, queries = [row.target for row in rows], [row.query for row in rows]
-    seen = attention_rows(model, rows)[:, head[0], head[1]]
+    seen = attention_rows(model, rows)
     untrained = relation_masses(random_model(model), kind, SCORE_SEED, count).mean(0)
     baselines = {
         "offset": best_fixed_offset(queries, targets)[1],
@@ -90,8 +106,8 @@ def relation_role(model: ToyModel, kind: Kind, count: int = COUNT) -> Role:
     candidates = [row.candidates for row in rows]
     if min(map(len, candidates)) > 1:
         baselines["nearest"] = nearest_candidate(targets, candidates)
-    mass, argmax = mass_on(seen, targets), hits(seen, targets, queries)
-    return Role(kind, head, bootstrap(mass), bootstrap(argmax), baselines)
+    heads, argmax = every_head(mass_on(seen, targets)), hits(seen[:, *head], targets, queries)
+    return Role(kind, head, _of(heads, head), bootstrap(argmax), baselines, heads)
 
 
 def repeat_roles(model: ToyModel, count: int = COUNT) -> dict[str, Role]:
@@ -103,12 +119,12 @@ def repeat_roles(model: ToyModel, count: int = COUNT) -> dict[str, Role]:
     roles = {}
     for name, scores in chosen.items():
         head = best_head(scores.mean(0))
-        mass = bootstrap(scored[name][:, head[0], head[1]])
+        heads = every_head(scored[name])
         baselines = {
             "random": float(untrained[name].mean(0).max()),
             "uniform": repeat_chance(name, repeats),
         }
         if name == "induction":
             baselines["offset"] = 1 / (LONGEST - SHORTEST + 1)  # each length has its own
-        roles[name] = Role(name, head, mass, None, baselines)
+        roles[name] = Role(name, head, _of(heads, head), None, baselines, heads)
     return roles

@@ -74,15 +74,14 @@ class Board(Page):
             whole_words=scene.whole_words,
         )
 
-    def title(self, place: int) -> str:
-        """A head's name: layer and head."""
-        layer, head = divmod(place, self.n_heads)
-        return self.words("board.head", layer=layer, head=head)
-
     def short(self, place: int) -> str:
-        """A head's name over its tile."""
+        """A head's name."""
         layer, head = divmod(place, self.n_heads)
         return self.words("board.short", layer=layer, head=head)
+
+    def names(self) -> list[str]:
+        """Every head's name, in the order of places."""
+        return [self.short(place) for place in range(len(self.patterns))]
 
     def scores(self, measure: str) -> Array:
         """Every head's score on this sentence, [place]."""

@@ -138,9 +138,9 @@ def make_sides(board: Board, against: str) -> tuple[Side, Side]:
     """Both readings; stops with a message where the second cannot be made."""
     words, now = board.words, as_shown(state.scene())
     layer, head = board.layer, board.head
-    here = board.title(board.place)
+    here = board.short(board.place)
     if against == "head":
-        other = words("board.head", layer=now.other_layer, head=now.other_head)
+        other = words("board.short", layer=now.other_layer, head=now.other_head)
         return (
             make_side(now, layer, head, here),
             make_side(now, now.other_layer, now.other_head, other),
@@ -257,7 +257,7 @@ def draw_masks(board: Board) -> None:
         for measure in measures
     }
     st.table({words("compare.mask"): [words(f"mask.{name}") for name in names], **columns})
-    st.caption(words("compare.masks.caption", title=board.title(board.place)))
+    st.caption(words("compare.masks.caption", title=board.short(board.place)))
 
 
 def _label(measure: str, words: Words) -> str:

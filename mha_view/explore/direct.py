@@ -79,8 +79,9 @@ def draw_direct(board: Board) -> None:
     largest = int(np.abs(parts).argmax())
     alt = words("alt.direct", token=told, part=labels[largest], value=number(parts[largest], 2))
     picture = bars(
-        "direct", parts[None], labels, colours=colours, title=words("axis.logit"), alt=alt
-    )
+        "direct", parts[None], labels, colours=colours, title=words("axis.logit"), alt=alt,
+        height=80 + 20 * len(labels), sideways=True,
+    )  # fmt: skip
     show(picture, words)
     st.markdown(
         words(

@@ -95,7 +95,7 @@ def draw_tiles(board: Board) -> None:
 def draw_chosen(board: Board) -> None:
     """The chosen head, as a heatmap or as lines between tokens."""
     words, scene = board.words, board.scene
-    st.markdown(f"##### {words('gallery.chosen', title=board.title(board.place))}")
+    st.markdown(f"##### {words('gallery.chosen', title=board.short(board.place))}")
     draw_links(board, find_labels(board) or {})
     st.segmented_control(
         words("gallery.view"),
@@ -113,7 +113,7 @@ def draw_chosen(board: Board) -> None:
         return
     picture = explore.one_head(
         pattern, keep, board.grouping.labels, words,
-        title=board.title(board.place), scale=scene.scale,
+        title=board.short(board.place), scale=scene.scale,
     )  # fmt: skip
     marked = None if cell is None else (0, *cell)
     show(picture, words, marked, partial(board.pick, heads=[board.place]))
@@ -131,7 +131,7 @@ def _draw_links(board: Board, shown: np.ndarray, cell: tuple[int, int] | None) -
         heads=[board.head],
         colours=[head_colour(board.head)],
         key="gallery_links",
-        alt=board.words("alt.board_links", title=board.title(board.place)),
+        alt=board.words("alt.board_links", title=board.short(board.place)),
         words=board.words.group("plot") | board.words.group("links"),
         query=None if cell is None else cell[0],
         on_token=lambda place: thread.place_focus(board.grouping.first(place)),
@@ -157,7 +157,7 @@ def draw_passport(board: Board) -> None:
         for name, measure in MEASURES.items()
     ]
     told = [line for line in lines if not math.isnan(line.value)]
-    st.markdown(f"##### {words('gallery.passport', title=board.title(board.place))}")
+    st.markdown(f"##### {words('gallery.passport', title=board.short(board.place))}")
     st.html(passport(told, words, words("gallery.passport.caption")))
     with st.popover(words("gallery.formulas"), type="tertiary"):
         for name, measure in MEASURES.items():
@@ -172,7 +172,7 @@ def draw_passport(board: Board) -> None:
 def draw_like(board: Board) -> None:
     """The heads whose patterns are nearest to the chosen one's."""
     words = board.words
-    st.markdown(f"##### {words('gallery.like', title=board.title(board.place))}")
+    st.markdown(f"##### {words('gallery.like', title=board.short(board.place))}")
     if board.scene.weights == "toy":
         apart, count = sample_divergences()
         st.caption(words("gallery.like.sample", n=count))
@@ -187,7 +187,7 @@ def draw_like(board: Board) -> None:
             layer, head = divmod(place, board.n_heads)
             bits = f"{bits_to[place]:.2f}"
             st.button(
-                words("gallery.like.head", title=board.title(place), bits=bits),
+                words("gallery.like.head", title=board.short(place), bits=bits),
                 key=f"like_{place}",
                 **state.setter(layer=layer, head=head),
             )

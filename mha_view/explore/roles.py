@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, get_args
+from collections.abc import Sequence
+from typing import Any, get_args
 
 import numpy as np
 import streamlit as st
@@ -13,26 +14,38 @@ from mha_view.explore import evidence
 from mha_view.explore.board import Board
 from mha_view.explore.evidence import Report
 from mha_view.explore.examples import example_html, examples_of
-from mha_view.explore.passport import Line, counted_note, passport, plain_table
-from mha_view.figures.damage import damage
+from mha_view.explore.passport import Line, counted_note, passport
 from mha_view.scene import Picked, RoleName
-from mha_view.show import show
 from mha_view.words import Words
 
-if TYPE_CHECKING:
-    from mha_view.components.plot import Cell
 
-
-def draw_roles(board: Board, report: Report) -> None:
+def draw_roles(report: Report, words: Words) -> None:
     """Every role with its best head, its score over the baselines, and whether it is labelled."""
-    words = board.words
-    names = [name for name in get_args(RoleName) if name in report["roles"]]
-    body = "".join(_role_row(report, name, words) for name in names)
+    names = roles_of(report)
+    rows = [_role_row(report, name, tuple(report["roles"][name]["head"]), words) for name in names]
+    _draw_rows(rows, words)
+
+
+def _draw_rows(rows: Sequence[str], words: Words) -> None:
+    """Roles as a table."""
     columns = ("role", "head", "score", "against", "label")
     head = "".join(f'<th scope="col">{words(f"roles.{name}")}</th>' for name in columns)
     st.html(
-        f'<table class="passport roles"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+        f'<table class="passport roles"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table>"
     )
+
+
+def roles_of(report: Report) -> list[RoleName]:
+    """The roles that were measured."""
+    return [name for name in get_args(RoleName) if name in report["roles"]]
+
+
+def draw_chips(board: Board, report: Report) -> None:
+    """The roles to choose from, those that the chosen head is labelled with first."""
+    words = board.words
+    own = evidence.labels_of(report).get((board.layer, board.head), [])
+    names = sorted(roles_of(report), key=lambda name: name not in own)
     st.pills(
         words("roles.choose"),
         names,
@@ -40,14 +53,18 @@ def draw_roles(board: Board, report: Report) -> None:
         format_func=lambda name: words(f"role.{name}"),
         **state.bind("role"),
     )
+    if own:
+        st.caption(words("roles.first", head=board.short(board.place)))
 
 
-def _role_row(report: Report, name: str, words: Words) -> str:
-    """One role as a table row."""
+def _role_row(report: Report, name: str, head: tuple[int, int], words: Words) -> str:
+    """One role as a table row, as one head fills it; only its best head may be labelled."""
     role = report["roles"][name]
-    mass, baselines = role["mass"], role["baselines"]
+    mass, baselines = role["heads"][head[0]][head[1]], role["baselines"]
     against = max(baselines, key=baselines.get)
-    if evidence.is_labelled(report, name):
+    if head != tuple(role["head"]):
+        label = f'<span class="unmet">– {words("roles.not_best")}</span>'
+    elif evidence.is_labelled(report, name):
         label = f'<b class="met">✓ {words("roles.labelled")}</b>'
     elif evidence.role_tests(report, name):
         label = f'<span class="unmet">✗ {words("roles.below")}</span>'
@@ -61,10 +78,9 @@ def _role_row(report: Report, name: str, words: Words) -> str:
         f'<span class="range" style="left:{mass["low"]:.1%};'
         f'width:{max(mass["high"] - mass["low"], 0):.1%}"></span>{ticks}</span>'
     )
-    layer, head = role["head"]
     return (
         f'<tr data-role="{name}"><th scope="row">{words(f"role.{name}")}</th>'
-        f'<td class="num">{words("board.short", layer=layer, head=head)}</td>'
+        f'<td class="num">{words("board.short", layer=head[0], head=head[1])}</td>'
         f'<td class="barcell">{bar}<span class="num">{mass["mean"]:.2f} '
         f"<small>{mass['low']:.2f}–{mass['high']:.2f}</small></span></td>"
         f'<td>{words(f"baseline.{against}")} <span class="num">{baselines[against]:.2f}</span></td>'
@@ -73,15 +89,15 @@ def _role_row(report: Report, name: str, words: Words) -> str:
 
 
 def draw_evidence(board: Board, report: Report) -> None:
-    """The chosen role: what it means, the sentences, the looks forbidden, the head to open."""
+    """The chosen role: what it means, the score, the sentences, the looks forbidden."""
     from mha_core.heads.repeats import REPEAT_ROLES
 
     words, name = board.words, board.scene.role
-    role = report["roles"][name]
-    layer, head = role["head"]
-    title = words("board.head", layer=layer, head=head)
+    layer, head = _draw_whose(board, report)
+    title = words("board.short", layer=layer, head=head)
     st.markdown(f"##### {words('evidence.title', role=words(f'role.{name}'), head=title)}")
     st.markdown(words(f"role.{name}.means"))
+    _draw_rows([_role_row(report, name, (layer, head), words)], words)
     tests = evidence.role_tests(report, name)
     if tests:
         told = words("list.and").join(
@@ -102,6 +118,23 @@ def draw_evidence(board: Board, report: Report) -> None:
         words("evidence.open", head=title),
         **state.setter(layer=layer, head=head, weights="toy"),
     )
+
+
+def _draw_whose(board: Board, report: Report) -> tuple[int, int]:
+    """Whose evidence it is: the role's best head's, or the chosen head's where that is another."""
+    words, role = board.words, report["roles"][board.scene.role]
+    best, chosen = tuple(role["head"]), (board.layer, board.head)
+    if best == chosen:
+        return chosen
+    told = {
+        own: words(f"evidence.{name}", head=words("board.short", layer=head[0], head=head[1]))
+        for own, name, head in ((False, "best", best), (True, "chosen", chosen))
+    }
+    st.segmented_control(
+        words("evidence.whose"), [False, True], required=True, format_func=told.__getitem__,
+        **state.bind("own"),
+    )  # fmt: skip
+    return chosen if board.scene.own else best
 
 
 def _test_name(test: str, words: Words) -> str:
@@ -130,7 +163,6 @@ def _draw_examples(board: Board, name: str, layer: int, head: int) -> None:
                 words("evidence.take"),
                 key=f"example_{name}_{number}",
                 help=words("evidence.take.help"),
-                type="tertiary",
                 **state.setter(weights="toy", **changes),
             )
 
@@ -193,48 +225,8 @@ def draw_passport(board: Board, report: Report) -> None:
                 entry["low"], entry["high"], note, words(f"measure.{name}.means"), most,
             )
         )  # fmt: skip
-    st.markdown(f"##### {words('gallery.passport.many', title=board.title(board.place))}")
+    st.markdown(f"##### {words('gallery.passport.many', title=board.short(board.place))}")
     labels = evidence.labels_of(report).get((board.layer, board.head), [])
     told = ", ".join(words(f"role.{name}") for name in labels)
     st.markdown(words("passport.roles", roles=told) if told else words("passport.no_role"))
     st.html(passport(lines, words, words("passport.caption", n=every)))
-
-
-def draw_damage(board: Board, report: Report) -> None:
-    """Heads × tasks; a picked column chooses the head."""
-    words, found = board.words, report["damage"]
-    lost = np.array(found["loss"]).reshape(len(found["tasks"]), -1)
-    heads = [
-        words("board.tiny", layer=place // board.n_heads, head=place % board.n_heads)
-        for place in range(lost.shape[1])
-    ]
-
-    def choose(cell: Cell | None) -> None:
-        if cell is not None:
-            layer, head = divmod(cell.column, board.n_heads)
-            state.change(layer=layer, head=head)
-
-    tasks = [words(f"task.{task}") for task in found["tasks"]]
-    show(damage(lost, tasks, heads, words), words, None, choose)
-    row, place = (int(n) for n in np.unravel_index(int(lost.argmax()), lost.shape))
-    silent = int((np.abs(lost).max(axis=0) < 0.05).sum())
-    st.caption(
-        words("damage.caption", n=found["n"], head=board.short(place), task=tasks[row],
-              lost=f"{100 * lost[row, place]:.0f}", silent=silent, heads=lost.shape[1])
-    )  # fmt: skip
-
-
-def draw_jurors(board: Board, report: Report) -> None:
-    """For each task the two heads whose loss costs most."""
-    words, found = board.words, report["damage"]
-    lost = np.array(found["loss"]).reshape(len(found["tasks"]), -1)
-    rows = []
-    for task, losses in zip(found["tasks"], lost, strict=True):
-        best = np.argsort(-losses, kind="stable")[:2]
-        told = [
-            f"{board.short(int(place))}  −{100 * losses[place]:.0f}" if losses[place] > 0 else "–"
-            for place in best
-        ]
-        rows.append([words(f"task.{task}"), f"{report['tasks'][task]['mean']:.0%}", *told])
-    names = [words(f"jurors.{name}") for name in ("task", "intact", "first", "second")]
-    st.html(plain_table(names, rows))

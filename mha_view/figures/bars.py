@@ -22,6 +22,7 @@ def bars(
     series: Sequence[str] = (),
     bounds: tuple[float, float] | None = None,
     height: int = 260,
+    sideways: bool = False,
 ) -> Picture:
     """Bars in groups.
 
@@ -35,6 +36,7 @@ def bars(
         series: a name a series.
         bounds: lowest and highest number on the axis; Plotly's choice if None.
         height: pixels.
+        sideways: bars lie, each beside its label, which leaves many labels legible on a phone.
     """
     several = len(values) > 1
     figure: Figure = {
@@ -61,4 +63,19 @@ def bars(
             "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
         },
     }
+    if sideways:
+        _lay_down(figure)
     return Picture(name, figure, alt, height=height, arrays={name: values}, pickable=False)
+
+
+def _lay_down(figure: Figure) -> None:
+    """Let bars lie, the first label on top."""
+    for trace in figure["data"]:
+        trace["x"], trace["y"] = trace["y"], trace["x"]
+        trace["orientation"] = "h"
+        trace["hovertemplate"] = "%{y}: %{x:.3f}<extra></extra>"
+    layout = figure["layout"]
+    labels, numbers = layout["xaxis"], layout["yaxis"]
+    labels.pop("tickangle", None)
+    layout["yaxis"] = labels | {"autorange": "reversed"}
+    layout["xaxis"] = numbers

@@ -2,40 +2,54 @@
 
 import streamlit as st
 
-from mha_view.explore import again, bench, direct, roles
+from mha_view.explore import again, bench, direct, losses, role_map, roles
 from mha_view.explore.board import draw_reading_on, open_toy_board
+from mha_view.explore.tabs import draw_tabs
 
 board = open_toy_board("specialisation")
 words = board.words
 report = again.load_report(words)
+tab = draw_tabs(words)
 
-with st.container(border=True):
-    st.markdown(f"##### {words('roles.title')}")
-    roles.draw_roles(board, report)
-    st.caption(board.text("limits"))
+if tab == "roles":
+    with st.container(border=True):
+        roles.draw_chips(board, report)
+        role_map.draw_strip(board, report)
+        roles.draw_evidence(board, report)
+        st.caption(board.text("limits"))
+    with st.container(border=True):
+        roles.draw_passport(board, report)
+elif tab == "map":
+    with st.container(border=True):
+        st.markdown(f"##### {words('map.title')}")
+        role_map.draw_map(board, report)
+    with st.container(border=True):
+        role_map.draw_list(board, report)
+    with st.container(border=True):
+        st.markdown(f"##### {words('roles.title')}")
+        roles.draw_roles(report, words)
+elif tab == "damage":
+    with st.container(border=True):
+        st.markdown(f"##### {words('damage.title')}")
+        losses.draw_damage(board, report)
+        st.caption(board.text("picture"))
+    left, right = st.columns([11, 10])
+    with left.container(border=True, height="stretch"):
+        st.markdown(f"##### {words('losses.title')}")
+        losses.draw_task(board, report)
+    with right.container(border=True, height="stretch"):
+        st.markdown(f"##### {words('jurors.title')}")
+        st.caption(words("jurors.caption"))
+        losses.draw_jurors(board, report)
+else:
+    with st.container(border=True):
+        st.markdown(f"##### {words('bench.title')}")
+        st.caption(words("bench.caption"))
+        bench.draw_bench(board)
+    with st.container(border=True):
+        st.markdown(f"##### {words('direct.title')}")
+        direct.draw_direct(board)
+
+if tab != "bench":
     again.draw_again(words)
-with st.container(border=True):
-    roles.draw_evidence(board, report)
-
-left, right = st.columns([10, 11])
-with left.container(border=True, height="stretch"):
-    roles.draw_passport(board, report)
-with right.container(border=True, height="stretch"):
-    st.markdown(f"##### {words('jurors.title')}")
-    st.caption(words("jurors.caption"))
-    roles.draw_jurors(board, report)
-
-with st.container(border=True):
-    st.markdown(f"##### {words('damage.title')}")
-    roles.draw_damage(board, report)
-    st.caption(board.text("picture"))
-
-with st.container(border=True):
-    st.markdown(f"##### {words('bench.title')}")
-    st.caption(words("bench.caption"))
-    bench.draw_bench(board)
-with st.container(border=True):
-    st.markdown(f"##### {words('direct.title')}")
-    direct.draw_direct(board)
-
 draw_reading_on(board)

@@ -28,7 +28,7 @@ def test_a_picked_tile_becomes_the_chosen_head(page: Page, server: str, lang: st
     pick(page, "gallery", 3, 5)  # within the first tile: the largest score
     settle(page)
     layer, head = re.findall(r"L(\d) H(\d)", titles[0] if "H" in titles[0] else "".join(titles))[0]
-    chosen = words("board.head", layer=layer, head=head)
+    chosen = words("board.short", layer=layer, head=head)
     expect(page.get_by_role("heading", name=words("gallery.chosen", title=chosen))).to_be_visible()
     for name, value, default in (("layer", layer, Scene().layer), ("head", head, Scene().head)):
         page.wait_for_function(
@@ -53,10 +53,11 @@ def test_from_a_label_to_its_sentences_and_its_damage_in_two_clicks(
     page: Page, server: str, lang: str
 ) -> None:
     words = Words(lang)
-    visit(page, server, "specialisation", f"{TOY}&lang={lang}&s=cat")
+    visit(page, server, "specialisation", f"{TOY}&lang={lang}&s=cat&tab=map")
     for role in ("previous", "induction", "pronoun", "subject"):
         row = page.locator(f'tr[data-role="{role}"]')
         expect(row).to_contain_text(words("roles.labelled"))
+    page.get_by_test_id("stButtonGroup").get_by_text(words("tab.roles"), exact=True).click()
     page.get_by_test_id("stButtonGroup").get_by_text(words("role.subject"), exact=True).click()
     expect(page.get_by_text(words("role.subject.means"))).to_be_visible()
     expect(page.locator(".example")).to_have_count(6)

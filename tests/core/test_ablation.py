@@ -12,7 +12,7 @@ from torch import Tensor
 from mha_core.derivation import head_contributions
 from mha_core.errors import ConfigError
 from mha_core.heads import ablation
-from mha_core.heads.probe import Pair, choose, query_logits
+from mha_core.heads.probe import Pair, query_logits
 from mha_core.language.tokenizer import load_tokenizer
 from mha_core.model.toy import ModelConfig, ToyModel
 
@@ -79,41 +79,17 @@ def test_a_head_replaced_by_its_mean_is_the_mean_everywhere(model: ToyModel, ids
 
 
 @pytest.mark.parametrize("mode", ["zero", "mean"])
-def test_the_damage_matrix_equals_breaking_one_head_at_a_time(model: ToyModel, mode: str) -> None:
-    tasks = {"a": make_pairs(model, 16), "b": make_pairs(model, 5)}
+def test_taking_a_head_off_the_layers_output_is_taking_it_out(model: ToyModel, mode: str) -> None:
+    pairs = make_pairs(model, 16)
     means = torch.randn(N_LAYERS, N_HEADS, 4, dtype=torch.float64)
-    damage = ablation.damage_matrix(model, tasks, mode=mode, means=means)  # type: ignore[arg-type]
-    assert damage.shape == (2, N_LAYERS, N_HEADS)
-    for layer, head in HEADS[::4]:
-        right = []
-        for pair in tasks["a"]:
-            edit = ablation.ablate(model, [(layer, head)], mode=mode, means=means)  # type: ignore[arg-type]
-            logits = model.run(torch.tensor(pair.ids), edit_heads=edit).logits[pair.query]
-            right.append(bool(logits[pair.right] > logits[pair.wrong]))
-        whole = choose(model, tasks["a"]).mean()
-        assert damage[0, layer, head] == pytest.approx(whole - np.mean(right))
-    assert np.abs(damage).max() > 0
-
-
-def test_taking_a_head_off_the_layers_output_is_taking_it_out(
-    model: ToyModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[Tensor] = []
-    finish = ablation._logits_at
-
-    def keep(*arguments: object) -> Tensor:
-        seen.append(finish(*arguments))  # type: ignore[arg-type]
-        return seen[-1]
-
-    monkeypatch.setattr(ablation, "_logits_at", keep)
-    pairs, means = make_pairs(model, 7), torch.randn(N_LAYERS, N_HEADS, 4, dtype=torch.float64)
-    ablation.damage_matrix(model, {"a": pairs}, mode="mean", means=means)
-    assert len(seen) == len(HEADS) + 1
-    edits = [ablation.ablate(model, [head], mode="mean", means=means) for head in HEADS]
-    for found, edit in zip(seen, [*edits, None], strict=True):
+    found = list(ablation.each_head_off(model, pairs, means if mode == "mean" else None))
+    assert len(found) == len(HEADS) + 1
+    edits = [ablation.ablate(model, [head], mode=mode, means=means) for head in HEADS]  # type: ignore[arg-type]
+    for logits, edit in zip(found, [*edits, None], strict=True):
         with torch.no_grad():
             expected = query_logits(model, pairs, edit_heads=edit)
-        assert torch.allclose(found, expected, atol=1e-10)
+        assert torch.allclose(logits, expected, atol=1e-10)
+    assert not torch.allclose(found[0], found[-1], atol=1e-3)
 
 
 def test_a_forbidden_edge_takes_that_look_and_shares_it_among_the_rest(

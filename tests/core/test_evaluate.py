@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,15 +11,26 @@ import torch
 
 from mha_core.errors import DataError
 from mha_core.evaluate import main
+from mha_core.heads.ablation import ablate
 from mha_core.heads.evaluate import (
     evaluate,
     evaluate_parts,
     judge,
     measure_accuracy,
+    measure_damage,
+    measure_means,
     measure_task,
+    task_pairs,
 )
 from mha_core.heads.everyday import everyday_beginnings, everyday_sentences, read_sentence
-from mha_core.heads.probe import TASKS, Pair, find_exact, prefer_right
+from mha_core.heads.probe import (
+    TASKS,
+    Pair,
+    find_exact,
+    groups_for,
+    prefer_right,
+    query_logits,
+)
 from mha_core.heads.report import format_report
 from mha_core.heads.roles import Role, relation_role, relation_rows, repeat_roles
 from mha_core.language.mixture import hash_documents
@@ -29,7 +41,7 @@ from mha_core.model.checkpoint import (
     load_model,
     load_toy_model,
 )
-from mha_core.model.toy import ToyModel
+from mha_core.model.toy import Head, ToyModel
 
 COUNT = 60
 
@@ -150,6 +162,41 @@ def test_an_evaluation_says_how_far_it_is_and_can_be_left(model: ToyModel) -> No
     assert len({progress.share for progress in every}) == len(every)
 
 
+def test_losses_are_those_of_breaking_one_head_or_two_at_a_time(model: ToyModel) -> None:
+    count, means = 12, measure_means(model)
+    pairs, groups = task_pairs("reference", count), groups_for("reference")
+    found = measure_damage(model, "reference", means, count)
+
+    def kept(*heads: Head, mode: Any = "mean") -> tuple[float, float]:
+        edit = ablate(model, heads, mode=mode, means=means)
+        logits = query_logits(model, pairs, edit_heads=edit)
+        return prefer_right(logits, pairs).mean(), find_exact(logits, pairs, groups).mean()
+
+    whole, whole_exact = kept()
+    for layer, head in ((0, 0), (1, 3), (2, 5)):
+        pair, exact = kept((layer, head))
+        assert found["loss"][layer][head] == pytest.approx(whole - pair)
+        assert found["exact"][layer][head] == pytest.approx(whole_exact - exact)
+        assert found["zero"][layer][head] == pytest.approx(
+            whole - kept((layer, head), mode="zero")[0]
+        )
+    assert len(found["pairs"]) == 6
+    for two in found["pairs"]:
+        assert two["loss"] == pytest.approx(whole - kept(*two["heads"])[0])
+    losses = np.array(found["loss"])
+    taken = {head for two in found["pairs"] for head in two["heads"]}
+    assert losses.max() == max(losses[head] for head in taken)
+
+
+def test_every_head_of_a_role_is_scored(report: dict) -> None:
+    for name, role in report["roles"].items():
+        layer, head = role["head"]
+        assert role["heads"][layer][head] == role["mass"], name
+        means = np.array([[found["mean"] for found in heads] for heads in role["heads"]])
+        assert means.shape == (3, 6)
+        assert means.max() <= 1
+
+
 def test_the_judge_reads_the_report(report: dict) -> None:
     passed = judge(report)
     assert passed == report["passed"]
@@ -165,7 +212,8 @@ def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(printed) >= {"roles", "tasks", "knockout", "everyday", "heads", "damage"}
     head = printed["heads"]["0.0"]["entropy"]
     assert head["low"] <= head["mean"] <= head["high"]
-    assert np.shape(printed["damage"]["loss"]) == (len(printed["damage"]["tasks"]), 3, 6)
+    for lost in printed["damage"]["tasks"].values():
+        assert np.shape(lost["loss"]) == np.shape(lost["zero"]) == (3, 6)
 
 
 def test_hand_written_sentences_are_enough_and_sound() -> None:

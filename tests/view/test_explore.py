@@ -27,17 +27,19 @@ from mha_view.explore import (
     examples,
     gallery,
     labels,
+    role_map,
     training,
 )
 from mha_view.explore.board import Board
 from mha_view.explore.grouping import group_tokens
 from mha_view.explore.passport import Line, passport
+from mha_view.explore.tabs import tab_of
 from mha_view.figures import explore
 from mha_view.heavy import line
 from mha_view.jobs import Job
 from mha_view.menu import SECTIONS
 from mha_view.panel import literal, number
-from mha_view.scene import Scene
+from mha_view.scene import Scene, read_link
 from mha_view.texts import TEXTS
 from mha_view.words import LANGS, Words
 from tests.view.test_pages import CHINESE, html, open_app, pictures, texts
@@ -91,7 +93,7 @@ def test_sorting_puts_the_largest_score_first_and_keeps_names() -> None:
     scores = board.scores("confidence")
     assert board.order() == sorted(range(6), key=lambda place: -scores[place])
     assert scores[board.order()[0]] == max(scores)
-    assert board.title(board.order()[0]) == f"Layer 0 · head {int(scores.argmax())}"
+    assert board.short(board.order()[0]) == f"L0 H{int(scores.argmax())}"
 
 
 def test_hidden_and_merged_tokens_find_their_way_back() -> None:
@@ -301,7 +303,7 @@ def test_a_measurement_that_broke_off_is_told_beside_the_shipped_figures(
 ) -> None:
     slow.failure = ValueError("no such thing")
     slow.go.set()
-    app = open_app("specialisation", Scene(lang=lang))
+    app = open_app("specialisation", Scene(lang=lang, tab="map"))
     app.button(key="again_start").click().run()
     ended(evidence.current())
     app.run()
@@ -334,10 +336,10 @@ def test_figures_of_other_weights_are_not_shown_but_measured(
 def test_the_page_shows_the_reports_numbers_and_labels_only_what_passes() -> None:
     report = evidence.measure()
     app = open_app("specialisation", Scene(role="subject", layer=1, head=0))
-    shown = html(app)
+    shown = html(app) + html(open_app("specialisation", Scene(tab="map")))
     words = Words("en")
     for name, role in report["roles"].items():
-        [row] = re.findall(rf'<tr data-role="{name}">(.*?)</tr>', shown)
+        [row] = set(re.findall(rf'<tr data-role="{name}">(.*?)</tr>', shown))
         assert f"{role['mass']['mean']:.2f}" in row
         assert f"{max(role['baselines'].values()):.2f}" in row
         assert (words("roles.labelled") in row) == evidence.is_labelled(report, name)
@@ -397,6 +399,97 @@ def test_which_rows_count_is_printed_where_the_number_is(lang: str) -> None:
         page = open_app(name, scene)
         everything = html(page) + texts(page) + "".join(str(t.value) for t in page.table)
         assert words("counted.third") in everything, name
+
+
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize("tab", ["roles", "map", "damage", "bench"])
+def test_every_part_of_the_page_runs(tab: str, lang: str) -> None:
+    app = open_app("specialisation", Scene(lang=lang, tab=tab, layer=1, head=2, own=True))
+    assert not app.exception
+    assert pictures(app) >= 1
+    assert bool(CHINESE.search(texts(app))) == (lang == "zh")
+
+
+@pytest.mark.parametrize(
+    ("link", "tab"),
+    [
+        ({}, "roles"),
+        ({"role": "subject"}, "roles"),
+        ({"off": "0.1"}, "bench"),
+        ({"after": "3"}, "bench"),
+        ({"next": "9"}, "bench"),
+        ({"off": "0.1", "tab": "map"}, "map"),
+    ],
+)
+def test_links_open_the_part_they_are_about(link: dict[str, str], tab: str) -> None:
+    scene, refused = read_link({"v": "1", "lang": "en", **link})
+    assert not refused
+    assert tab_of(scene) == tab
+
+
+@pytest.mark.parametrize("by_score", [False, True])
+def test_the_map_shows_every_heads_score_in_the_readers_order(by_score: bool) -> None:
+    report, words = evidence.measure(), Words("en")
+    scene = Scene(tab="map", role="induction", by_score=by_score)
+    board = Board(
+        "specialisation", words, scene, compute.config_of(scene), compute.reading_of(scene)
+    )
+    order = role_map.order_of(board, report)
+    found = report["roles"]["induction"]
+    scores = np.array([[head["mean"] for head in layer] for layer in found["heads"]])
+    assert sorted(order) == list(range(18))
+    if by_score:
+        assert divmod(order[0], 6) == tuple(found["head"]) or scores.max() > found["mass"]["mean"]
+        assert np.all(np.diff(scores.ravel()[order]) <= 0)
+    else:
+        assert order == sorted(order)
+    shown = html(open_app("specialisation", scene))
+    rows = re.findall(r'<th scope="row">(L\d H\d) .*?<td class="num">([\d.]+)<small', shown)
+    for place, (name, score) in zip(order, rows[:18], strict=True):
+        assert name == board.short(place)
+        assert float(score) == pytest.approx(scores.ravel()[place], abs=0.0051)
+
+
+def test_a_cell_of_the_map_opens_the_sentences_as_that_head_reads_them() -> None:
+    report, scene = evidence.measure(), Scene(role="subject", layer=0, head=3, own=True)
+    app = open_app("specialisation", scene)
+    found = examples.examples_of("subject", 0, 3)
+    words = Words("en")
+    for example in found:
+        assert words("evidence.weight", weight=f"{example.weight:.2f}") in html(app)
+    mass = report["roles"]["subject"]["heads"][0][3]
+    [row] = re.findall(r'<tr data-role="subject">(.*?)</tr>', html(app))
+    assert f"{mass['mean']:.2f}" in row
+    assert words("roles.not_best") in row
+    best = open_app("specialisation", scene.with_(own=False))
+    assert words("roles.not_best") not in html(best)
+
+
+def test_a_heads_own_roles_come_first_among_the_chips() -> None:
+    labels_of = evidence.labels_of(evidence.measure())
+    (layer, head), names = next(iter(sorted(labels_of.items(), reverse=True)))
+    app = open_app("specialisation", Scene(layer=layer, head=head))
+    words = Words("en")
+    shown = app.pills(key="role").options
+    assert set(shown[: len(names)]) == {words(f"role.{name}") for name in names}
+    assert words("roles.first", head=f"L{layer} H{head}") in texts(app)
+
+
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize("task", ["reference", "agreement_phrase"])
+def test_losses_of_a_task_are_told_apart(task: str, lang: str) -> None:
+    found = evidence.measure()["damage"]["tasks"][task]
+    words = Words(lang)
+    app = open_app("specialisation", Scene(lang=lang, tab="damage", task=task))
+    assert not app.exception
+    has_exact = found["exact"] is not None
+    caption = words("losses.caption" if has_exact else "losses.caption.number")
+    assert caption in texts(app)
+    dearest = max(found["pairs"], key=lambda pair: pair["loss"])
+    names = [words("board.short", layer=layer, head=head) for layer, head in dearest["heads"]]
+    two = words("losses.two", first=names[0], second=names[1])
+    [row] = re.findall(rf'<th scope="row">{two}</th>(.*?)</tr>', html(app))
+    assert f"{-100 * dearest['loss']:+.0f}".replace("-", "−") in row
 
 
 @pytest.mark.parametrize("role", ["previous", "induction", "sink", "pronoun_zh", "measure"])

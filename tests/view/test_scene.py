@@ -28,6 +28,8 @@ from mha_view.scene import (
     RoleName,
     Scene,
     Sorting,
+    Tab,
+    TaskName,
     View,
     WeightsName,
     WeightType,
@@ -75,7 +77,11 @@ scenes = st.builds(
     view=st.sampled_from(get_args(View)),
     hide_special=st.booleans(),
     whole_words=st.booleans(),
+    tab=st.sampled_from(get_args(Tab)),
     role=st.sampled_from(get_args(RoleName)),
+    own=st.booleans(),
+    by_score=st.booleans(),
+    task=st.sampled_from(get_args(TaskName)),
     off=st.sets(st.tuples(st.integers(0, 2), st.integers(0, 5))).map(
         lambda pairs: (*sorted(pairs),)
     ),

@@ -1,0 +1,33 @@
+"""The specialisation page's parts, one at a time."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import streamlit as st
+
+from mha_view import state
+from mha_view.scene import Scene, Tab
+from mha_view.words import Words
+
+
+def tab_of(scene: Scene) -> Tab:
+    """The part that is open: the chosen one, else the bench where the scene is about it."""
+    if scene.tab != "auto":
+        return scene.tab
+    is_bench = bool(scene.off) or scene.after >= 0 or scene.token >= 0
+    return "bench" if is_bench else "roles"
+
+
+def draw_tabs(words: Words) -> Tab:
+    """Choose a part; returns it."""
+    shown = tab_of(state.scene())
+    st.segmented_control(
+        words("tab.label"),
+        [tab for tab in get_args(Tab) if tab != "auto"],
+        required=True,
+        label_visibility="collapsed",
+        format_func=lambda tab: words(f"tab.{tab}"),
+        **state.bind("tab", shown=shown),
+    )
+    return shown
