@@ -1,20 +1,20 @@
 """What the trained heads were measured to do: shipped with the weights, measured again on request.
 
-The numbers are those of `python -m mha_core.evaluate`. A measurement goes on in a thread of its
-own, one for the whole server, so a page may wait for it or go on without it and ask again.
+The numbers are those of `python -m mha_core.evaluate`. A measurement is a job in this server's line
+for heavy work, the same for all who want it; what it finds is kept for everyone.
 """
 
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Generator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from mha_core.errors import DataError
 from mha_view import compute
+from mha_view.heavy import line
+from mha_view.jobs import Job
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -22,63 +22,9 @@ if TYPE_CHECKING:
     from mha_core.heads.evaluate import Progress
 
 Report = dict[str, Any]
+KIND = "measure"
 log = logging.getLogger("twelve_heads")
-
-
-@dataclass(eq=False)
-class Measuring:
-    """A measurement of the shipped weights, going on or ended.
-
-    Attributes:
-        is_needed: there are no other figures, so it goes on whoever leaves.
-        followers: the sessions that wait for it.
-        part: what is being measured.
-        share: how much is done, from 0 to 1.
-        stop: set to end it after the piece it is at.
-        ended: set when there is a report, a failure, or a stop.
-        report: what was measured, None before the end.
-        failure: what went wrong, or None.
-    """
-
-    is_needed: bool = True
-    followers: set[str] = field(default_factory=set)
-    part: str = "roles"
-    share: float = 0.0
-    stop: threading.Event = field(default_factory=threading.Event)
-    ended: threading.Event = field(default_factory=threading.Event)
-    report: Report | None = None
-    failure: Exception | None = None
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it has ended without a report."""
-        return self.ended.is_set() and self.report is None
-
-    def run(self) -> None:
-        """Measure everything, or until it is stopped."""
-        try:
-            pieces = _measure()
-            while not self.stop.is_set():
-                progress = next(pieces)
-                self.part, self.share = progress.part, progress.share
-        except StopIteration as end:
-            self.report = end.value
-        except Exception as failure:  # raised again where the report is asked for
-            log.error("the trained heads could not be measured", exc_info=failure)
-            self.failure = failure
-        finally:
-            self.ended.set()
-
-
-def _measure() -> Generator[Progress, None, Report]:
-    """The core's evaluation of the shipped weights, piece by piece."""
-    from mha_core.heads.evaluate import evaluate_parts
-
-    return evaluate_parts(compute.load_weights())
-
-
-_lock = threading.Lock()
-_measuring: Measuring | None = None
+_measured: Report | None = None
 
 
 @lru_cache(maxsize=1)
@@ -96,55 +42,39 @@ def shipped() -> Report | None:
 
 def find() -> Report | None:
     """The figures there are: measured on this server, else shipped, else None."""
-    measuring = _measuring
-    if measuring is not None and measuring.report is not None:
-        return measuring.report
-    return shipped()
+    return _measured or shipped()
 
 
-def current() -> Measuring | None:
-    """The measurement on this server, going on or ended; None where nobody has begun one."""
-    return _measuring
+def weights_name() -> str:
+    """The hash of the weights that all figures are about."""
+    return compute.load_weights().metadata["sha256"]
 
 
-def begin(session: str = "", *, anew: bool = False) -> Measuring:
-    """Follow the measurement on this server; start one where there is none that helps.
+def ask(session: str) -> Job:
+    """Want the heads measured on this server; whoever wants it gets the same job.
 
-    Args:
-        session: who follows it, and may leave it again.
-        anew: start another one where one has ended, also where it has a report.
+    Raises:
+        DataError: too much heavy work waits already.
     """
-    global _measuring
-    is_needed = shipped() is None
-    with _lock:
-        found = _measuring
-        if found is None or found.is_over or found.stop.is_set() or (anew and found.ended.is_set()):
-            found = _measuring = Measuring(is_needed)
-            threading.Thread(target=found.run, name="measuring", daemon=True).start()
-        found.followers.add(session)
-        return found
+    return line().ask(session, KIND, weights_name(), _measure, lambda found, new: [new])
 
 
 def leave(session: str) -> None:
-    """Follow the measurement no longer; it stops when nobody does and other figures are there."""
-    with _lock:
-        if _measuring is None:
-            return
-        _measuring.followers.discard(session)
-        if not _measuring.followers and not _measuring.is_needed:
-            _measuring.stop.set()
+    """Want it no longer; it stops when nobody does."""
+    line().leave(session, KIND)
 
 
-def measure() -> Report:
-    """Everything the core measures about the shipped weights; waits until it is there."""
-    known = find()
-    if known is not None:
-        return known
-    measuring = begin()
-    measuring.ended.wait()
-    if measuring.report is None:
-        raise measuring.failure or RuntimeError("nothing was measured")
-    return measuring.report
+def progress_of(job: Job) -> Progress | None:
+    """How far a measurement is; None before it has begun."""
+    return job.found[-1] if job.found else None
+
+
+def _measure() -> Iterator[Progress]:
+    """Evaluate the shipped weights piece by piece, and keep the report for everyone."""
+    from mha_core.heads.evaluate import evaluate_parts
+
+    global _measured
+    _measured = yield from evaluate_parts(compute.load_weights())
 
 
 def role_tests(report: Report, role: str) -> dict[str, bool]:

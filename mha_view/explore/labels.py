@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
+from mha_core.errors import TwelveHeadsError
 from mha_view import compute, state
 from mha_view.explore import evidence
 from mha_view.explore.board import Board
+from mha_view.heavy import line, session_name
+from mha_view.jobs import Job
 from mha_view.menu import page_file
 from mha_view.scene import write_link
 from mha_view.words import Words
@@ -22,10 +25,10 @@ def find_labels(board: Board) -> Labels | None:
     """
     if board.scene.weights != "toy" or compute.outside_training(board.scene):
         return {}
-    report, measuring = evidence.find(), evidence.current()
+    report = evidence.find()
     if report is not None:
         return evidence.labels_of(report)
-    return None if measuring is None or measuring.failure is None else {}
+    return {} if "labels_failed" in st.session_state else None
 
 
 def short_label(labels: Labels, head: tuple[int, int], words: Words, *, count: bool = True) -> str:
@@ -43,13 +46,25 @@ def draw_pending(words: Words) -> None:
 
 
 def _wait(words: Words) -> None:
-    """One look at the measurement; begun at the second look, when the page has been drawn."""
+    """One look at the measurement; asked for at the second look, when the page has been drawn."""
     has_waited = st.session_state.setdefault("labels_waited", False)
     st.session_state["labels_waited"] = True
-    measuring = evidence.begin() if has_waited else evidence.current()
-    if measuring is not None and measuring.ended.is_set():
+    job: Job | None = st.session_state.get("measuring")
+    try:
+        if job is None and has_waited:
+            job = st.session_state["measuring"] = evidence.ask(session_name())
+    except TwelveHeadsError:  # too much waits already: a page without labels is whole
+        st.session_state["labels_failed"] = True
         st.rerun()
-    share = 0.0 if measuring is None else measuring.share
+    progress = None
+    if job is not None:
+        line().check(job, session_name())
+        progress = evidence.progress_of(job)
+        if job.ended.is_set():
+            if evidence.find() is None:
+                st.session_state["labels_failed"] = True
+            st.rerun()
+    share = 0.0 if progress is None else progress.share
     st.caption(words("labels.pending", share=f"{share:.0%}"))
 
 

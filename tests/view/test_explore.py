@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -210,8 +211,7 @@ def test_the_report_is_the_cores_own_and_there_at_once() -> None:
     from mha_core.heads.report import read_report
 
     assert evidence.find() == read_report(compute.load_weights())
-    assert evidence.find() is evidence.measure()
-    assert evidence.current() is None, "nobody had to measure"
+    assert line().n_jobs() == 0, "nobody has to measure"
 
 
 @dataclass
@@ -220,35 +220,45 @@ class Slow:
 
     report: dict[str, Any]
     go: threading.Event = field(default_factory=threading.Event)
+    begun: int = 0
     left: bool = False
     failure: Exception | None = None
 
-    def pieces(self) -> Iterator[Progress]:
+    def parts(self, model: Any) -> Iterator[Progress]:
+        """In place of `evaluate_parts`."""
+        self.begun += 1
         try:
             yield Progress("knockout", 0.7)
             while not self.go.wait(0.01):
                 yield Progress("knockout", 0.7)
-            if self.failure is not None:
-                raise self.failure
-            return self.report
         except GeneratorExit:
             self.left = True
             raise
+        if self.failure is not None:
+            raise self.failure
+        return self.report
 
 
 @pytest.fixture
-def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
-    """Nothing is measured yet, and measuring waits for a word."""
-    made = Slow(copy.deepcopy(evidence.measure()))
-    monkeypatch.setattr(evidence, "_measuring", None)
-    monkeypatch.setattr(evidence, "_measure", made.pieces)
-    return made
+def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
+    """Nothing is measured on this server yet, and measuring waits for a word."""
+    from mha_core.heads import evaluate
+
+    made = Slow(copy.deepcopy(evidence.find()))
+    monkeypatch.setattr(evidence, "_measured", None)
+    monkeypatch.setattr(evaluate, "evaluate_parts", made.parts)
+    yield made
+    made.go.set()
+    idle()
 
 
-def ended(measuring: evidence.Measuring) -> evidence.Measuring:
-    """The measurement, when it has ended."""
-    assert measuring.ended.wait(60)
-    return measuring
+def idle() -> None:
+    """Wait until the line is empty."""
+    for _ in range(6_000):
+        if line().n_jobs() == 0:
+            return
+        time.sleep(0.01)
+    pytest.fail("a job goes on")
 
 
 @pytest.mark.parametrize("lang", LANGS)
@@ -262,7 +272,7 @@ def test_roles_are_measured_again_beside_the_page_and_said_to_agree(slow: Slow, 
     assert len(html(app)) > 1000, "the page is there meanwhile"
     assert app.button(key="again_stop").label == words("again.stop")
     slow.go.set()
-    ended(evidence.current())
+    idle()
     app.run()
     figures = count_figures(slow.report)
     assert words("again.same", weights=weights, figures=figures) in texts(app)
@@ -273,28 +283,28 @@ def test_roles_are_measured_again_beside_the_page_and_said_to_agree(slow: Slow, 
     assert told in texts(app)
 
 
-def test_a_measurement_is_stopped_when_nobody_waits_for_it(slow: Slow) -> None:
-    one = evidence.begin("one", anew=True)
-    assert evidence.begin("two", anew=True) is one, "one for the whole server"
+def test_one_measurement_serves_all_and_stops_when_nobody_waits_for_it(slow: Slow) -> None:
+    one = evidence.ask("one")
+    assert evidence.ask("two") is one
     evidence.leave("one")
     evidence.leave("nobody")
     assert not one.stop.is_set()
     evidence.leave("two")
-    assert ended(one).report is None
+    idle()
     assert slow.left
+    assert slow.begun == 1
     assert evidence.find() is evidence.shipped(), "the figures stay as they were"
-    assert evidence.begin("two", anew=True) is not one
-    evidence.leave("two")
 
 
 def test_stop_on_the_page_ends_it(slow: Slow) -> None:
     app = open_app("specialisation", Scene())
     app.button(key="again_start").click().run()
-    measuring = evidence.current()
     app.button(key="again_stop").click().run()
-    assert ended(measuring).report is None
+    idle()
+    assert slow.left
     assert not app.exception
     assert app.button(key="again_start")
+    assert evidence.find() is evidence.shipped()
 
 
 @pytest.mark.parametrize("lang", LANGS)
@@ -305,12 +315,17 @@ def test_a_measurement_that_broke_off_is_told_beside_the_shipped_figures(
     slow.go.set()
     app = open_app("specialisation", Scene(lang=lang, tab="map"))
     app.button(key="again_start").click().run()
-    ended(evidence.current())
+    idle()
     app.run()
     assert not app.exception
     assert [error.value for error in app.error] == [Words(lang)("again.failed")]
-    assert "could not be measured" in caplog.text
+    assert "a heavy job failed" in caplog.text
     assert html(app).count("<tr data-role=") == len(slow.report["roles"])
+    slow.failure = None
+    app.button(key="again_start").click().run()
+    idle()
+    app.run()
+    assert not app.error
 
 
 def test_figures_of_other_weights_are_not_shown_but_measured(
@@ -326,15 +341,12 @@ def test_figures_of_other_weights_are_not_shown_but_measured(
         assert not app.exception
         assert evidence.find() is slow.report
         assert Words("en")("again.here", weights="0" * 8, n=200) in texts(app)
-        for session in list(evidence.current().followers):
-            evidence.leave(session)
-        assert not evidence.current().stop.is_set(), "it was needed"
     finally:
         evidence.shipped.cache_clear()
 
 
 def test_the_page_shows_the_reports_numbers_and_labels_only_what_passes() -> None:
-    report = evidence.measure()
+    report = evidence.find()
     app = open_app("specialisation", Scene(role="subject", layer=1, head=0))
     shown = html(app) + html(open_app("specialisation", Scene(tab="map")))
     words = Words("en")
@@ -429,7 +441,7 @@ def test_links_open_the_part_they_are_about(link: dict[str, str], tab: str) -> N
 
 @pytest.mark.parametrize("by_score", [False, True])
 def test_the_map_shows_every_heads_score_in_the_readers_order(by_score: bool) -> None:
-    report, words = evidence.measure(), Words("en")
+    report, words = evidence.find(), Words("en")
     scene = Scene(tab="map", role="induction", by_score=by_score)
     board = Board(
         "specialisation", words, scene, compute.config_of(scene), compute.reading_of(scene)
@@ -451,7 +463,7 @@ def test_the_map_shows_every_heads_score_in_the_readers_order(by_score: bool) ->
 
 
 def test_a_cell_of_the_map_opens_the_sentences_as_that_head_reads_them() -> None:
-    report, scene = evidence.measure(), Scene(role="subject", layer=0, head=3, own=True)
+    report, scene = evidence.find(), Scene(role="subject", layer=0, head=3, own=True)
     app = open_app("specialisation", scene)
     found = examples.examples_of("subject", 0, 3)
     words = Words("en")
@@ -466,7 +478,7 @@ def test_a_cell_of_the_map_opens_the_sentences_as_that_head_reads_them() -> None
 
 
 def test_a_heads_own_roles_come_first_among_the_chips() -> None:
-    labels_of = evidence.labels_of(evidence.measure())
+    labels_of = evidence.labels_of(evidence.find())
     (layer, head), names = next(iter(sorted(labels_of.items(), reverse=True)))
     app = open_app("specialisation", Scene(layer=layer, head=head))
     words = Words("en")
@@ -478,7 +490,7 @@ def test_a_heads_own_roles_come_first_among_the_chips() -> None:
 @pytest.mark.parametrize("lang", LANGS)
 @pytest.mark.parametrize("task", ["reference", "agreement_phrase"])
 def test_losses_of_a_task_are_told_apart(task: str, lang: str) -> None:
-    found = evidence.measure()["damage"]["tasks"][task]
+    found = evidence.find()["damage"]["tasks"][task]
     words = Words(lang)
     app = open_app("specialisation", Scene(lang=lang, tab="damage", task=task))
     assert not app.exception
@@ -497,7 +509,7 @@ def test_losses_of_a_task_are_told_apart(task: str, lang: str) -> None:
 def test_every_role_has_its_sentences(role: str, lang: str) -> None:
     app = open_app("specialisation", Scene(lang=lang, role=role))
     assert not app.exception
-    layer, head = evidence.measure()["roles"][role]["head"]
+    layer, head = evidence.find()["roles"][role]["head"]
     found = examples.examples_of(role, layer, head)
     assert len(found) == examples.COUNT
     for example in found:
@@ -599,7 +611,6 @@ def test_the_slider_moves_patterns_and_curves_together(
 @pytest.mark.parametrize("lang", LANGS)
 @pytest.mark.parametrize("token", [-1, 5])
 def test_the_direct_parts_sum_to_the_logit_on_the_page(lang: str, token: int) -> None:
-    evidence.measure()
     scene = Scene(lang=lang, text=TEXTS["queen"], after=6, token=token, off=((1, 0),))
     logits = compute.load_weights().trace(TEXTS["queen"]).logits[6]
     asked = int(logits.argmax()) if token < 0 else token
@@ -640,7 +651,7 @@ def test_a_head_that_only_works_through_later_layers_adds_nothing_directly() -> 
 
 @pytest.mark.parametrize("lang", LANGS)
 def test_tiles_carry_the_labels_that_passed_and_lead_to_their_evidence(lang: str) -> None:
-    report = evidence.measure()
+    report = evidence.find()
     expected = evidence.labels_of(report)
     assert expected
     assert all(evidence.is_labelled(report, name) for names in expected.values() for name in names)
@@ -666,7 +677,6 @@ def test_tiles_carry_the_labels_that_passed_and_lead_to_their_evidence(lang: str
 
 @pytest.mark.parametrize("change", [{"mask": "two_way"}, {"rope": False}, {"weights": "custom"}])
 def test_no_label_where_the_model_is_used_as_it_was_not_trained(change: dict[str, Any]) -> None:
-    evidence.measure()
     scene = Scene(text=TEXTS["cat"], **change)
     board = Board(
         "gallery", Words("en"), scene, compute.config_of(scene), compute.reading_of(scene)
@@ -674,41 +684,37 @@ def test_no_label_where_the_model_is_used_as_it_was_not_trained(change: dict[str
     assert labels.find_labels(board) == {}
 
 
-def test_a_page_does_not_wait_for_labels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evidence, "_measuring", None)
+def test_a_page_does_not_wait_for_labels(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evidence, "shipped", lambda: None)
     app = open_app("gallery", Scene(text=TEXTS["cat"]))
     assert not app.exception
-    assert evidence.current() is None, "the page comes first"
+    assert slow.begun == 0, "the page comes first"
     assert Words("en")("labels.pending", share="0%") in texts(app)
-    begun = evidence.Measuring(part="knockout", share=0.7)
-    monkeypatch.setattr(evidence, "_measuring", begun)
+    app.run()
+    for _ in range(600):
+        if slow.begun and app.session_state["measuring"].found:
+            break
+        time.sleep(0.01)
     app.run()
     assert Words("en")("labels.pending", share="70%") in texts(app)
-    begun.report = {"roles": {"sink": {"head": (0, 0)}}, "passed": {"sink": True}}
-    begun.ended.set()
+    slow.go.set()
+    idle()
     app.run()
     assert not app.exception
     assert "70%" not in texts(app)
+    assert evidence.find() is slow.report
 
 
-def test_a_failed_measurement_is_told_and_tried_again(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_a_page_is_whole_without_labels_where_measuring_fails(
+    slow: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def measure() -> Iterator[Progress]:
-        yield Progress("roles", 0.0)
-        raise ValueError("no such thing")
-
-    def measure_well() -> Iterator[Progress]:
-        yield Progress("roles", 0.0)
-        return {"roles": {}}
-
-    monkeypatch.setattr(evidence, "_measuring", None)
     monkeypatch.setattr(evidence, "shipped", lambda: None)
-    monkeypatch.setattr(evidence, "_measure", measure)
-    with pytest.raises(ValueError, match="no such thing"):
-        evidence.measure()
-    assert "could not be measured" in caplog.text
-    monkeypatch.setattr(evidence, "_measure", measure_well)
-    assert evidence.measure() == {"roles": {}}
-    assert evidence.measure() is evidence.measure(), "once for everyone"
+    slow.failure = ValueError("no such thing")
+    slow.go.set()
+    app = open_app("gallery", Scene(text=TEXTS["cat"]))
+    app.run()
+    idle()
+    app.run()
+    assert not app.exception
+    assert "labels_failed" in app.session_state
+    assert Words("en")("labels.pending", share="0%") not in texts(app)
