@@ -12,9 +12,11 @@ import streamlit as st
 from mha_view import assets, compute, state, theme
 from mha_view.menu import ORDER, page_file
 from mha_view.scene import N_STEPS, TOKENS_BEFORE, Scene, write_link
+from mha_view.store import STORE
 from mha_view.walk.layer import (
     LARGE,
     SMALL,
+    Size,
     blocks_of,
     strongest_looks,
     turning,
@@ -24,7 +26,7 @@ from mha_view.words import Words
 
 if TYPE_CHECKING:
     from mha_core.trace import AttentionTrace
-    from mha_view.components.stage import Told
+    from mha_view.components.stage import Block, Told
 
 # Of what a page is about, in the map.
 LIT: dict[str, tuple[str, ...]] = {
@@ -68,10 +70,9 @@ def draw_stage(
         "tokens": list(labels),
         "focus": focus,
     }
-    blocks = blocks_of(trace, words, axes=scene.axes, scale=scale, learned=learned)
+    blocks = _blocks(words, scene, trace, scale=scale, size=LARGE)
     if blocks["x"].step[1] > 1:
-        pattern, keep = trace.pattern[head], np.broadcast_to(trace.keep, trace.pattern.shape)[head]
-        settings["looks"] = strongest_looks(pattern, keep, LARGE.looks)
+        settings["looks"] = STORE.get(("looks", *_key(scene), head), lambda: _looks(trace, head))
     else:
         settings["scores"] = trace.scores
     alt = words(
@@ -91,8 +92,7 @@ def draw_map(
     page: str, words: Words, scene: Scene, trace: AttentionTrace, head: int, focus: int
 ) -> None:
     """The same picture, small: what the page is about is lit, every part leads to its page."""
-    learned = compute.is_trained(scene)
-    scale = scene.scale if learned else "sqrt"
+    scale = scene.scale if compute.is_trained(scene) else "sqrt"
     settings = _settings(words, scene, trace, head) | {
         "small": True,
         "scale": "linear",
@@ -101,8 +101,30 @@ def draw_map(
         "tokens": [""] * trace.n_tokens,
         "focus": focus,
     }
-    blocks = blocks_of(trace, words, axes=scene.axes, scale=scale, learned=learned, size=SMALL)
+    blocks = _blocks(words, scene, trace, scale=scale, size=SMALL)
     _mount(blocks, settings, words, key="map", alt=words("stage.alt.map"))
+
+
+def _key(scene: Scene) -> tuple[object, ...]:
+    """What the numbers of a scene's layer depend on."""
+    return *compute.walk_key(compute.resolve(scene)), scene.layer
+
+
+def _blocks(
+    words: Words, scene: Scene, trace: AttentionTrace, *, scale: str, size: Size
+) -> dict[str, Block]:
+    """The layer's tensors cut down, from the store where they were before."""
+    learned = compute.is_trained(scene)
+    return STORE.get(
+        ("stage", *_key(scene), words.lang, scene.axes, scale, size),
+        lambda: blocks_of(trace, words, axes=scene.axes, scale=scale, learned=learned, size=size),
+    )
+
+
+def _looks(trace: AttentionTrace, head: int) -> dict[str, Any]:
+    """What each query of a head looks at most."""
+    keep = np.broadcast_to(trace.keep, trace.pattern.shape)[head]
+    return strongest_looks(trace.pattern[head], keep, LARGE.looks)
 
 
 def _settings(words: Words, scene: Scene, trace: AttentionTrace, head: int) -> dict[str, Any]:

@@ -107,6 +107,7 @@ class StageView {
     this.placeNames();
     this.placeLanes();
     this.explainColours();
+    this.drawings = (this.drawings ?? 0) + 1;
     this.lines.draw(this.layout, this);
     this.light();
   }
@@ -238,6 +239,18 @@ class StageView {
     const pointed = this.pointed ?? {};
     const token = pointed.token ?? this.token;
     const litHeads = new Set([this.head, pointed.head ?? this.head]);
+    this.lightHeads(litHeads);
+    this.wordButtons?.[this.litWord]?.classList.remove("th-lit");
+    this.wordButtons?.[token]?.classList.add("th-lit");
+    this.litWord = token;
+    this.lines.light({ token, head: this.head, pointed, view: this });
+  }
+
+  /** What a head and a step light; nothing is touched where neither has changed. */
+  lightHeads(litHeads) {
+    const stamp = [...litHeads, this.player.step, this.token, this.header.turn, this.drawings].join();
+    if (stamp === this.lightStamp) return;
+    this.lightStamp = stamp;
     const group = this.header.sizes.group;
     for (const canvas of this.canvases.values()) {
       const { block, head } = canvas.dataset;
@@ -253,12 +266,11 @@ class StageView {
       button.classList.toggle("th-dim", !this.player.isAbout("cut"));
     });
     this.wordButtons?.forEach((button, place) => {
-      button.classList.toggle("th-lit", place === token);
       button.setAttribute("aria-pressed", String(place === this.token));
-      button.tabIndex = place === token ? 0 : -1;
+      button.tabIndex = place === this.token ? 0 : -1;
     });
     this.sentence.classList.toggle("th-dim", !this.player.isAbout("words"));
-    this.lines.light({ token, head: this.head, pointed, view: this });
+    this.lines.lightParts({ heads: litHeads, view: this });
   }
 
   // --- Pointing ----------------------------------------------------------------------------

@@ -171,11 +171,6 @@ export class Lines {
     if (!this.layout) return;
     const { header, numbers, player } = view;
     const { lanes, room } = this.layout;
-    for (const part of this.parts) {
-      part.classList.toggle("th-dim", !player.isAbout(part.dataset.part));
-      part.querySelectorAll("[data-lane]").forEach((one) =>
-        one.classList.toggle("th-lit", [head, pointed.head].includes(Number(one.dataset.lane))));
-    }
     const { q_rot: first, heads: last } = this.edges;
     const open = lanes[head];
     const pad = header.small ? 1 : 0.35 * this.layout.letter;
@@ -188,25 +183,40 @@ export class Lines {
     const isLit = (box) => box.head === null || [head, pointed.head].some((lit) =>
       lit !== undefined && box.head === (OF_KV.includes(box.name) ? Math.floor(lit / shared) : lit));
     const marks = [];
+    let faint = "";
     for (const box of this.layout.boxes) {
       if (header.small && box.head !== null && box.head !== head) continue;
       if (box.name === "pattern") {
         if (box.head === head || box.head === pointed.head) marks.push(...this.rowMark(box, column, view));
       } else if (player.isAbout(box.name)) {
-        marks.push(...this.columnMark(box, column, view, isLit(box) ? "th-column" : "th-column th-faint"));
+        if (isLit(box)) marks.push(...this.columnMark(box, column, view, "th-column"));
+        else faint += this.columnPath(box, column, view);
       }
     }
+    if (faint) marks.push(make("path", { d: faint, class: "th-column th-faint" }));
     if (!header.small) marks.push(...this.ribbons({ token, head, view }), ...this.keyMarks({ token, head, pointed, view }), ...this.headMarks(pointed, view));
     if (pointed.name) marks.push(...this.cellMark(pointed, view));
     this.marks.replaceChildren(...marks);
   }
 
+  /** The lines that a head and a step light. */
+  lightParts({ heads, view }) {
+    for (const part of this.parts) {
+      part.classList.toggle("th-dim", !view.player.isAbout(part.dataset.part));
+      part.querySelectorAll("[data-lane]").forEach((one) =>
+        one.classList.toggle("th-lit", heads.has(Number(one.dataset.lane))));
+    }
+  }
+
   columnMark(box, column, { numbers }, kind) {
     const { columns } = numbers.matrix(box.name, box.head);
-    const wide = Math.max(box.width / columns, LEAST_COLUMN);
-    const x = box.x + ((column + 0.5) * box.width) / columns - wide / 2;
-    const place = { x: x - 0.5, y: box.y - 1.5, width: wide + 1, height: box.height + 3 };
-    return framed(place, kind, { "data-of": box.name, "data-column": column });
+    return framed(columnFrame(box, column, columns), kind, { "data-of": box.name, "data-column": column });
+  }
+
+  /** The same as a part of one path, for the many that are not looked at. */
+  columnPath(box, column, { numbers }) {
+    const { x, y, width, height } = columnFrame(box, column, numbers.matrix(box.name, box.head).columns);
+    return `M${x} ${y}h${width}v${height}h${-width}z`;
   }
 
   rowMark(box, row, { numbers }) {
@@ -301,10 +311,16 @@ export class Lines {
   }
 }
 
+function columnFrame(box, column, columns) {
+  const wide = Math.max(box.width / columns, LEAST_COLUMN);
+  const x = box.x + ((column + 0.5) * box.width) / columns - wide / 2;
+  return { x: x - 0.5, y: box.y - 1.5, width: wide + 1, height: box.height + 3 };
+}
+
 /** A frame that is seen on dark and on light numbers alike. */
 function framed(place, kind, data) {
   const own = make("rect", { ...place, class: kind, ...data });
-  return kind.includes("th-faint") ? [own] : [make("rect", { ...place, class: "th-halo" }), own];
+  return [make("rect", { ...place, class: "th-halo" }), own];
 }
 
 const rightOf = (box) => ({ ...box, x: box.x + box.width });

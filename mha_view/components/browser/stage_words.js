@@ -11,6 +11,7 @@ export function addWords(view) {
   const stamp = header.tokens.join("\0");
   if (stamp === view.wordStamp) return;
   view.wordStamp = stamp;
+  view.lightStamp = null;
   view.wordButtons = header.tokens.map((token, place) => wordButton(view, token, place));
   sentence.replaceChildren(...view.wordButtons);
 }
