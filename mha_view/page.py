@@ -11,13 +11,14 @@ import streamlit as st
 
 from mha_core.config import AttentionConfig
 from mha_core.errors import TwelveHeadsError
-from mha_view import compute, controls, frame, heavy, state, thread, warmup
+from mha_view import compute, controls, heavy, state, thread, warmup
 from mha_view.as_python import STEP_OF, write_python
 from mha_view.export import save_page
 from mha_view.formulas import FORMULAS, formula
 from mha_view.scene import TOKEN_AXIS, Scene
 from mha_view.show import Picture, settings_of, show
 from mha_view.symbols import symbols
+from mha_view.walk import stage
 from mha_view.words import Words
 
 if TYPE_CHECKING:
@@ -107,14 +108,22 @@ class Page:
         """A part of this page's lesson."""
         return self.words.lesson(self.name, part, **{**self.sizes(), **values})
 
-    def draw_headline(self) -> None:
-        """Title, what happens, and the formula with the reader's sizes where the page has one."""
+    def draw_headline(self) -> DeltaGenerator | None:
+        """Title, what happens, and the formula with the reader's sizes where the page has one.
+
+        Returns:
+            The place for the map beside what happens, where the page has one.
+        """
         with st.container(horizontal=True, vertical_alignment="bottom", key="title_row"):
             st.title(self.text("title"))
             self.check.empty()  # its place is here
-        st.markdown(self.text("says"))
+        left, right = st.container(), None
+        if self.name in stage.LIT:
+            left, right = st.columns([9, 10])
+        left.markdown(self.text("says"))
         if self.name in FORMULAS:
             st.latex(formula(self.name, self.config, len(self.reading), self.head, self.scene.rope))
+        return right
 
     def draw_thread(self) -> None:
         """The chips of the one head and the one token, where the page has something about them."""
@@ -283,10 +292,13 @@ def open_page_as(kind: type[AnyPage], name: str, now: Scene | None = None) -> An
     page = kind(name, words, now, config, reading)
     if walk is not None:
         vars(page)["walk"] = walk
-    page.draw_headline()
+    map_place = page.draw_headline()
     warmup.tell_first_words()
-    if name in THREAD:
-        frame.draw_strip(words, name, config, len(reading))
+    if map_place is not None:
+        with map_place:
+            stage.draw_map(name, words, now, page.trace, page.head, page.focus)
+    if not compute.is_trained(now):
+        st.html(f'<p class="standing">{words("random.chip")}</p>')
     page.draw_thread()
     for way in compute.outside_training(now):
         st.caption(f"⚠ {words(f'outside.{way}', most=compute.TRAINED_TOKENS)}")

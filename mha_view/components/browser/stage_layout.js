@@ -19,7 +19,7 @@ export function layOut({ width, letter, sizes, open, small }) {
   const wide = small ? width : Math.max(width, LEAST_WIDTH * letter);
   const top = small ? 1.5 * letter : 3.1 * letter;
   const foot = small ? 0.5 * letter : 2.7 * letter;
-  const body = small ? 3.6 * letter : 21.6 * letter;
+  const body = small ? 5.2 * letter : 21.6 * letter;
   const room = small ? 0 : 3 * letter; // over the open lane, for words and ribbons
   const { heads, kvHeads } = sizes;
   const gap = small ? 1 : Math.max(1, Math.min(0.55 * letter, (3.4 * letter) / heads));
