@@ -266,7 +266,7 @@ class Page:
 
 
 def open_page(name: str) -> Page:
-    """Check the scene, draw the strip, and give the page what it needs; stop with a message if
+    """Check the scene, draw the map, and give the page what it needs; stop with a message if
     the scene cannot be walked."""
     return open_page_as(Page, name)
 

@@ -17,6 +17,7 @@ from mha_core.derivation import (
     derive_weight,
 )
 from mha_core.rope import pair_frequencies
+from mha_view import compute
 from mha_view.page import Page
 from mha_view.panel import draw, folded_table, literal, number, plain, row, sum_rows, table
 
@@ -33,8 +34,10 @@ def draw_weight(page: Page, head: int, query: int, key: int) -> None:
     """A cell of the attention matrix: products, scale, mask, softmax; and its whole row."""
     words, trace = page.words, page.trace
     derived = derive_weight(trace, head, query, key)
+    # Random weights do not look at anything.
+    kind = "" if compute.is_trained(page.scene) else ".random"
     title = words(
-        "panel.weight.title",
+        f"panel.weight.title{kind}",
         head=head,
         query=literal(page.labels[query]),
         key=literal(page.labels[key]),

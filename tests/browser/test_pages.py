@@ -158,7 +158,7 @@ def signed(text: str) -> float:
 
 def test_arrow_keys_move_the_cell_and_a_reload_keeps_it(page: Page, server: str) -> None:
     visit(page, server, "attention", OWN_SIZES + "&cell=pattern.2.5.3")
-    title = page.locator("h5", has_text="looks at").first
+    title = page.locator("h5", has_text="→").first
     before = title.inner_text()
     figure(page, "pattern").locator(".th-canvas").focus()
     page.keyboard.press("ArrowUp")

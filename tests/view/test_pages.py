@@ -227,3 +227,18 @@ def test_every_page_opens_on_the_same_word_and_head(lang: str) -> None:
         told = texts(app)
         assert f"“{word}”" in told or f":blue[{word}]" in told, page
         assert app.session_state["scene"].head == scene.head
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_random_weights_are_said_to_be_random_and_look_at_nothing(lang: str) -> None:
+    words = Words(lang)
+    chip = words("random.chip")
+    for weights, said in (("article", True), ("toy", False)):
+        app = open_app("attention", Scene(lang=lang, weights=weights, text=TEXTS["cat"]))
+        assert (chip in html(app)) == said
+        titles = [item.value for item in app.markdown if item.value.startswith("##### ")]
+        looks = words("panel.weight.title").split("}:")[0].split(":blue[")[1]
+        between = words("panel.weight.title").split("]")[1].split(":orange")[0]
+        weighed = [title for title in titles if ":blue[" in title and ":orange[" in title]
+        assert weighed and looks
+        assert all((between in title) != said for title in weighed)
