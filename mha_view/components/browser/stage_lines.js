@@ -30,7 +30,7 @@ export class Lines {
     const of = (name) => layout.boxes.find((one) => one.name === name);
     this.edges = Object.fromEntries([...new Set(layout.boxes.map(({ name }) => name))].map((name) => [name, of(name)]));
     const parts = [this.project(view), this.cut(view), this.stack(view), this.output(view), this.bypass(view)];
-    if (!header.small) parts.push(this.ticks(view), ...this.hints(view));
+    if (!header.small) parts.push(...this.ticks(view), ...this.hints(view));
     this.parts = parts;
     this.lane = make("rect", { class: "th-open" });
     this.below.replaceChildren(this.lane, ...parts);
@@ -107,13 +107,13 @@ export class Lines {
 
   /** A head's colour beside its band, wherever a tensor is whole. */
   ticks({ header }) {
-    const made = group("bands");
+    const [made, stacked] = [group("bands"), group("stack")];
     const { heads, kvHeads, group: shared } = header.sizes;
     for (const [name, count] of [["q", heads], ["k", kvHeads], ["v", kvHeads], ["concat", heads]]) {
       for (let place = 0; place < count; place += 1) {
         const own = band(this.edges[name], place, count);
         const head = count === heads ? place : place * shared;
-        made.append(make("rect", {
+        (name === "concat" ? stacked : made).append(make("rect", {
           x: own.x - 5, y: own.y + 0.5, width: 3, height: Math.max(own.height - 1, 1), fill: header.colours[head], "data-lane": head,
         }));
       }
@@ -127,7 +127,7 @@ export class Lines {
         made.append(make("path", { d: `M${left} ${top}h3V${foot}h-3`, class: "th-shared", style: `--head: ${header.colours[place * shared]}` }));
       }
     }
-    return made;
+    return [made, stacked];
   }
 
   /** Under the lanes: what happens there. Beside X: which way tokens and features run. */
@@ -187,7 +187,7 @@ export class Lines {
     for (const box of this.layout.boxes) {
       if (header.small && box.head !== null && box.head !== head) continue;
       if (box.name === "pattern") {
-        if (box.head === head || box.head === pointed.head) marks.push(...this.rowMark(box, column, view));
+        if (player.isAbout("pattern") && (box.head === head || box.head === pointed.head)) marks.push(...this.rowMark(box, column, view));
       } else if (player.isAbout(box.name)) {
         if (isLit(box)) marks.push(...this.columnMark(box, column, view, "th-column"));
         else faint += this.columnPath(box, column, view);
@@ -201,6 +201,7 @@ export class Lines {
 
   /** The lines that a head and a step light. */
   lightParts({ heads, view }) {
+    this.lane.classList.toggle("th-dim", !LANE.some((name) => view.player.isAbout(name)));
     for (const part of this.parts) {
       part.classList.toggle("th-dim", !view.player.isAbout(part.dataset.part));
       part.querySelectorAll("[data-lane]").forEach((one) =>
@@ -241,7 +242,8 @@ export class Lines {
       made.push(label);
     };
     const { x } = this.edges;
-    word(x, token, "query", 0);
+    const isAboutX = player.isAbout("x");
+    if (isAboutX) word(x, token, "query", 0);
     if (player.isAbout("q_rot")) word(this.box("q_rot", head), token, "query", 0);
     if (key === undefined) return made;
     for (const name of ["k_rot", "v_band"]) {
@@ -250,7 +252,7 @@ export class Lines {
     // Two words that would touch stand one over the other.
     const room = (letters(header.tokens[key]) + letters(header.tokens[token])) * 0.25 * letter + 4;
     const isNear = Math.abs(at(x, key) - at(x, token)) < room;
-    if (key !== token) word(x, key, "key", isNear ? 1 : 0);
+    if (isAboutX && key !== token) word(x, key, "key", isNear ? 1 : 0);
     if (player.isAbout("k_rot")) word(this.box("k_rot", kvHead), key, "key", 0);
     return made;
   }

@@ -12,7 +12,7 @@ const ABOUT = [
   ["q", "k", "v", "bands", "cut", "q_rot", "k_rot", "v_band"],
   ["q_rot", "k_rot", "turn"],
   ["q_rot", "k_rot", "v_band", "pattern", "heads", "weigh", "ribbons"],
-  ["heads", "stack", "concat", "bands"],
+  ["heads", "stack", "concat"],
   ["concat", "output", "out"],
   ["out", "residual", "bypass"],
 ];
