@@ -180,7 +180,23 @@ class StageView {
       isLow = !small && middle - half < before && !isLow;
       if (!isLow) before = middle + half;
       link.classList.toggle("th-low", isLow);
-      Object.assign(link.style, { left: `${middle}px`, ...(small ? { width: `${box.width + layout.letter * 0.5}px`, height: `${layout.height}px` } : {}) });
+      link.style.left = `${middle}px`;
+      if (small) Object.assign(link.style, { width: `${box.width + layout.letter * 0.5}px`, height: `${layout.height}px` });
+    }
+    if (small) this.thinNames();
+  }
+
+  /** On a narrow map: of names that would touch, those of the page's own blocks are kept. */
+  thinNames() {
+    const taken = [];
+    const order = [...this.names].sort(([a], [b]) => this.player.isAbout(b) - this.player.isAbout(a));
+    for (const [, link] of order) {
+      const { firstChild: name } = link;
+      name.style.visibility = "";
+      const { left, right } = name.getBoundingClientRect();
+      const isFree = taken.every(([from, to]) => right < from - 2 || left > to + 2);
+      if (isFree) taken.push([left, right]);
+      else name.style.visibility = "hidden";
     }
   }
 

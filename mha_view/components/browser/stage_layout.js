@@ -29,7 +29,7 @@ export function layOut({ width, letter, sizes, open, small }) {
   const bottom = lanes.at(-1).y + lane;
   const middle = (top + bottom) / 2;
   const most = bottom - top;
-  const { x, block } = placeColumns({ wide, letter, columns: sizes.columns, gaps: small ? SMALL_GAPS : wide > width ? GAPS.map((gap) => gap * NARROW) : GAPS, margins: small ? [0.6, 0.3] : [2.3, 1] });
+  const { x, block } = placeColumns({ wide, letter, columns: sizes.columns, gaps: small ? SMALL_GAPS : wide > width ? GAPS.map((gap) => gap * NARROW) : GAPS, margins: small ? [0.6, 1.1] : [2.3, 1] });
   const heightOf = {
     x: row * sizes.dModel, out: row * sizes.dModel, residual: row * sizes.dModel,
     q: lane * heads, k: lane * kvHeads, v: lane * kvHeads, concat: lane * heads,
