@@ -9,6 +9,7 @@ A scene may name a model that its session does not hold; the shipped one then st
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -47,16 +48,13 @@ class Reading:
 
     Attributes:
         tokens: one a column of X, `<bos>` first where the model adds one.
+        labels: what is printed for each token.
         n_left_out: tokens of the text beyond `MOST_TOKENS`.
     """
 
     tokens: tuple[Token, ...]
+    labels: tuple[str, ...]
     n_left_out: int
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """What is printed for each token."""
-        return tuple(token.display for token in self.tokens)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -71,7 +69,26 @@ def read_text(text: str, with_bos: bool) -> Reading:
     tokens = tokenizer.encode(text).tokens
     if with_bos:
         tokens = (tokenizer.bos, *tokens)
-    return Reading(tokens[:MOST_TOKENS], max(0, len(tokens) - MOST_TOKENS))
+    n_left_out, tokens = max(0, len(tokens) - MOST_TOKENS), tokens[:MOST_TOKENS]
+    return Reading(tokens, tuple(label_of(token, text) for token in tokens), n_left_out)
+
+
+def label_of(token: Token, text: str) -> str:
+    """What is printed for a token of a text: a byte with the character it is a part of, and a
+    character that cannot be seen by its number.
+
+    >>> reading = read_text("a ž\u200f", False)
+    >>> reading.labels
+    ('a', 'ž·0xC5', 'ž·0xBE', 'U+200F·0xE2', 'U+200F·0x80', 'U+200F·0x8F')
+    """
+    if token.kind != "byte":
+        return token.display
+    character = text[token.start : token.end]
+    if unicodedata.combining(character):
+        character = f"◌{character}"
+    elif not character.isprintable():
+        character = f"U+{ord(character):04X}"
+    return f"{character}·{token.display}"
 
 
 def is_trained(scene: Scene) -> bool:

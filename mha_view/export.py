@@ -26,5 +26,7 @@ def save_page(
         words: the texts under "plot." by the rest of their key.
         key: unique on the page.
     """
-    header = {"name": name, "title": title, "settings": settings, "words": dict(words)}
+    header = {
+        "name": name, "title": title, "settings": settings, "words": dict(words), "reserve": 34,
+    }  # fmt: skip
     mount("save_page.js", header, key=key, callbacks={})

@@ -6,8 +6,8 @@ import streamlit as st
 
 from mha_core.errors import TwelveHeadsError
 from mha_view import state
+from mha_view.link import link_of
 from mha_view.menu import neighbours, page_file
-from mha_view.scene import write_link
 from mha_view.symbols import glossary
 from mha_view.words import Words
 
@@ -35,4 +35,4 @@ def draw_neighbours(words: Words, current: str) -> None:
                 continue
             label = words(f"nav.{way}", title=words(f"nav.{name}"))
             if st.button(label, key=way, shortcut=shortcut, type="tertiary"):
-                st.switch_page(page_file(name), query_params=write_link(state.scene()))
+                st.switch_page(page_file(name), query_params=link_of(state.scene()))

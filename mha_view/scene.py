@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -45,6 +46,7 @@ Against = Literal["head", "mask", "rope", "text", "weights", "checkpoint"]
 VERSION = "1"
 LONGEST_LINK = 2_000
 ROOM_FOR_TEXTS = LONGEST_LINK - 1_000
+MOST_UNPACKED = 400_000  # bytes
 LONGEST_TEXT = 100_000
 MOST_OTHERS = 5
 MOST_HEADS = 128
@@ -378,7 +380,7 @@ def unpack_text(packed: str) -> str:
     """The reverse of `pack_text`; refuses what would unpack to more than `LONGEST_TEXT`."""
     raw = base64.b64decode(packed + "=" * (-len(packed) % 4), altchars=b"-_", validate=True)
     unpacker = zlib.decompressobj()
-    data = unpacker.decompress(raw, 4 * LONGEST_TEXT)
+    data = unpacker.decompress(raw, MOST_UNPACKED)
     if not unpacker.eof:
         raise ValueError("text too long or cut off")
     return data.decode("utf-8")
@@ -455,6 +457,11 @@ CODECS: dict[str, Codec] = {
     "play": whole("play", 0, N_STEPS),
     "picked": Codec("cell", read_picked, write_picked),
 }
+# What mail, advertisements and other people's sites hang on a link; it says nothing to this app.
+FOREIGN = re.compile(
+    r"utm_\w+|[a-z]{0,2}clid|fbclid|msclkid|twclid|ttclid|igshid|gbraid|wbraid|mc_[ce]id|_g[al]"
+    r"|_hs\w+|spm|scm|from|isappinstalled|nsukey|share_\w+|vd_source|ref|source|embed\w*",
+)
 FIELD_OF = {codec.name: field for field, codec in CODECS.items()}
 DEFAULTS = {field.name: field.default for field in fields(Scene)}
 
@@ -484,12 +491,19 @@ def write_texts(scene: Scene) -> dict[str, str]:
             continue
         if text in bundled:
             link[f"s{number}"] = bundled[text]
-        elif len(packed := pack_text(text)) <= room:
+        elif (packed := _pack_into(text, room)) is not None:
             link[f"t{number}"] = packed
             room -= len(packed)
-    if scene.config_text and len(packed := pack_text(scene.config_text)) <= room:
+    if scene.config_text and (packed := _pack_into(scene.config_text, room)) is not None:
         link["c"] = packed
     return link
+
+
+def _pack_into(text: str, room: int) -> str | None:
+    """A text packed, where it fits and can be read again."""
+    packed = pack_text(text)
+    fits = len(packed) <= room and len(text.encode("utf-8")) <= MOST_UNPACKED
+    return packed if fits else None
 
 
 def link_holds_text(scene: Scene) -> bool:
@@ -518,6 +532,8 @@ def read_link(link: Mapping[str, str], start: Scene | None = None) -> tuple[Scen
     changes: dict[str, Any] = {}
     refused: list[str] = []
     for name, value in link.items():
+        if FOREIGN.fullmatch(name):
+            continue
         try:
             changes |= read_one(name, value)
         except (ValueError, KeyError, zlib.error, binascii.Error):

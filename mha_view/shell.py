@@ -4,8 +4,8 @@ import streamlit as st
 
 from mha_view import address, controls, frame, heavy, state
 from mha_view.explore import live_run
+from mha_view.link import link_of
 from mha_view.menu import draw_menu, list_pages
-from mha_view.scene import write_link
 from mha_view.walk import stage
 from mha_view.words import FOLDER, Words
 
@@ -21,7 +21,7 @@ page = st.navigation(list_pages(words), position="hidden")
 stage.follow_wish()
 st.html(FOLDER / "style.css")
 with st.sidebar:
-    draw_menu(words, write_link(state.scene()))
+    draw_menu(words, link_of(state.scene()))
     controls.draw_reader(words)
     frame.draw_glossary(words)
 for parameter in refused:

@@ -11,7 +11,8 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from mha_view import state, thread
-from mha_view.scene import TOKEN_AXIS, Picked, Scene, write_link
+from mha_view.link import link_of
+from mha_view.scene import TOKEN_AXIS, Picked, Scene
 from mha_view.words import Words
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class Picture:
         alt: what a reader who cannot see it is told, from the numbers.
         height: pixels; None for square cells.
         arrays: the numbers, for the table and the downloads, axes as they are drawn.
-        axes: axis words of those numbers, where they have names.
+        axes: axis words of those numbers, one an axis.
+        names: by axis word, what each place on the axis is called, where that is no number.
         block: rows and columns of the numbers that one drawn cell stands for.
         picks: the name its picked cells are kept under, where it is not its own.
         tokens: the axis on which the focus token stands, "row" or "column", where no cell of
@@ -47,6 +49,7 @@ class Picture:
     height: int | None
     arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
     axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    names: Mapping[str, Sequence[str]] = field(default_factory=dict)
     block: tuple[int, int] = (1, 1)
     picks: str = ""
     tokens: str = ""
@@ -106,6 +109,7 @@ def show(
             "name": picture.name,
             "arrays": picture.arrays,
             "axes": picture.axes,
+            "labels": {axis: list(names) for axis, names in picture.names.items()},
             "settings": settings,
         },
         frames_label=picture.frames_label,
@@ -118,7 +122,7 @@ def show(
 
 def settings_of(scene: Scene) -> dict[str, str]:
     """What a reader needs to make a picture again: the link without the picked cell, the text."""
-    return {**write_link(scene.with_(picked=None)), "text": scene.text}
+    return {**link_of(scene.with_(picked=None)), "text": scene.text}
 
 
 def _drawn_cell(picture: Picture, explained: tuple[int, int, int] | None) -> Cell | None:
@@ -201,6 +205,7 @@ def show_links(
             "name": "links",
             "arrays": {"pattern": shown},
             "axes": {"pattern": ("head", "query", "key")},
+            "labels": {axis: list(labels[:MOST_TOKENS]) for axis in ("query", "key")},
             "settings": settings_of(now),
         },
     )

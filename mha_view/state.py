@@ -11,7 +11,8 @@ from typing import Any
 
 import streamlit as st
 
-from mha_view.scene import Scene, read_link, start_in, write_link
+from mha_view.link import link_of, refuse_missing
+from mha_view.scene import FOREIGN, Scene, read_link, start_in
 from mha_view.words import LANG_VARIABLE, LANGS
 
 MOST_UNDO = 50
@@ -77,17 +78,22 @@ def open_scene() -> list[str]:
     write itself. An address that lags behind, or Back to one written earlier, changes nothing:
     the scene belongs to the session, and a page opened from the menu has no query string.
     """
-    link = st.query_params.to_dict()
+    asked = st.query_params.to_dict()
+    link = {name: value for name, value in asked.items() if not FOREIGN.fullmatch(name)}
     seen, st.session_state["seen"] = st.session_state.get("seen"), link
     if "scene" not in st.session_state:
         lang = link.get("lang") or first_language()
-        st.session_state["scene"], refused = read_link({**link, "lang": lang})
-        return refused
+        return _take({**link, "lang": lang}, None)
     if not link or link == seen or link in st.session_state["written"]:
         return []
-    start = Scene(text=scene().text, lang=scene().lang)
-    st.session_state["scene"], refused = read_link(link, start)
-    return refused
+    return _take(link, Scene(text=scene().text, lang=scene().lang))
+
+
+def _take(link: dict[str, str], start: Scene | None) -> list[str]:
+    """Make a link's scene the session's; what could not be used is returned."""
+    read, refused = read_link(link, start)
+    st.session_state["scene"], missing = refuse_missing(read, link)
+    return refused + missing
 
 
 def first_language() -> str:
@@ -100,7 +106,7 @@ def first_language() -> str:
 
 def note_written() -> dict[str, str]:
     """The scene's link, noted as what the address bar will hold."""
-    link = write_link(scene())
+    link = link_of(scene())
     written: list[dict[str, str]] = st.session_state.setdefault("written", [])
     if link not in written:
         written.append(link)

@@ -81,7 +81,3 @@ class Words:
     def lesson(self, name: str, part: str, /, **values: object) -> str:
         """A part of a lesson as Markdown, with its `[[placeholders]]` filled."""
         return PLACEHOLDER.sub(lambda found: str(values[found[1]]), lesson(name, self.lang)[part])
-
-    def lesson_has(self, name: str, part: str) -> bool:
-        """Whether a lesson has this part."""
-        return part in lesson(name, self.lang)

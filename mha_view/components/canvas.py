@@ -38,7 +38,7 @@ def canvas(
             on_draw(drawn)
 
     turn = _drawn(key).get("turn", 0)
-    header = {"ink": ink, "turn": turn, "label": label, "words": dict(words)}
+    header = {"ink": ink, "turn": turn, "label": label, "words": dict(words), "reserve": 370}
     mount("canvas.js", header, key=key, callbacks={"drawn": tell})
 
 

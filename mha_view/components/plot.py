@@ -101,8 +101,9 @@ def plot(
         spot: `{"axis": "row" or "column", "place": int}` outlines that row or column of every
             matrix; with `"band": [first, after]`, other rows recede but for that column.
         export: `{"name": str, "arrays": {name: array}, "settings": {...}}` and optionally
-            `"axes": {name: (axis word, …)}`: what the downloads hold. Large arrays travel only
-            when a reader saves them.
+            `"axes": {name: (axis word, …)}` and `"labels": {axis word: [name, …]}`, what each
+            place on an axis is called: what the downloads hold. Large arrays travel only when a
+            reader saves them.
         frames_label: the range input's label.
         frame: where the range input stands at first.
         toolbar: whether the table and the downloads are offered.
@@ -130,6 +131,7 @@ def plot(
         "words": dict(words),
         "height": height,
         "tiles": _tiles(figure),
+        "reserve": figure.get("layout", {}).get("height") or 360,
         "selected": asdict(marked) if marked else None,
         "turn": turn,
         "spot": None if spot is None else dict(spot),

@@ -88,6 +88,7 @@ def stage(
 
     header = {
         **settings,
+        "reserve": 180 if settings["small"] else 640,
         "blocks": {name: block.header() for name, block in blocks.items()},
         "alt": alt,
         "words": dict(words),

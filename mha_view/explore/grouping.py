@@ -11,6 +11,7 @@ import numpy as np
 from mha_core.arrays import Array
 from mha_core.heads.regroup import hide_tokens, merge_tokens
 from mha_core.language.vocabulary import CJK
+from mha_view.compute import label_of
 
 if TYPE_CHECKING:
     from mha_core.language.tokenizer import Token
@@ -98,7 +99,7 @@ def group_tokens(
         else:
             groups.append((place,))
     labels = tuple(
-        tokens[group[0]].display
+        label_of(tokens[group[0]], text)
         if len(group) == 1
         else text[tokens[group[0]].start : tokens[group[-1]].end]
         for group in groups

@@ -10,8 +10,8 @@ from mha_view.explore import evidence
 from mha_view.explore.board import Board
 from mha_view.heavy import line, session_name
 from mha_view.jobs import Job
+from mha_view.link import link_of
 from mha_view.menu import page_file
-from mha_view.scene import write_link
 from mha_view.words import Words
 
 Labels = dict[tuple[int, int], list[str]]
@@ -78,4 +78,4 @@ def draw_links(board: Board, labels: Labels) -> None:
         for name in labels[head]:
             if st.button(words(f"role.{name}"), key=f"role_{name}", help=words("labels.open"),
                          **state.setter(role=name)):  # fmt: skip
-                st.switch_page(page_file("specialisation"), query_params=write_link(state.scene()))
+                st.switch_page(page_file("specialisation"), query_params=link_of(state.scene()))

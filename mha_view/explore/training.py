@@ -15,8 +15,9 @@ from mha_view.figures import explore
 from mha_view.figures.curves import curves
 from mha_view.heavy import line, session_name, tell_failure
 from mha_view.jobs import Job
+from mha_view.link import link_of
 from mha_view.menu import page_file
-from mha_view.scene import LIVE_HEADS, LIVE_LAYERS, LIVE_WIDTHS, write_link
+from mha_view.scene import LIVE_HEADS, LIVE_LAYERS, LIVE_WIDTHS
 from mha_view.show import show
 from mha_view.theme import head_colour
 from mha_view.words import Words
@@ -135,7 +136,7 @@ def _draw_use(words: Words) -> None:
     if live.find(scene) is not None and live.settings_of(scene) == settings:
         st.success(words("live.used"))
         st.page_link(page_file("attention"), label=words("live.look"),
-                     query_params=write_link(scene))  # fmt: skip
+                     query_params=link_of(scene))  # fmt: skip
         return
     st.button(words("live.use"), key="live_use", type="primary", on_click=live_run.use)
     st.caption(words("live.use.caption"))
@@ -208,7 +209,7 @@ def _draw_result(board: Board, run: Job) -> None:
     picture = explore.gallery(
         "live_heads", patterns, np.tri(n_tokens, dtype=bool),
         [words("board.short", layer=layer, head=head) for layer, head in places],
-        trace.tokens[:n_tokens], words, colours=[head_colour(head) for _, head in places],
+        board.labels[:n_tokens], words, colours=[head_colour(head) for _, head in places],
         scale=board.scene.scale, across=min(model.n_heads, 6), alt=words("alt.live_heads"),
     )  # fmt: skip
     show(picture, words, None, lambda cell: None)

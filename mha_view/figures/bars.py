@@ -65,7 +65,11 @@ def bars(
     }
     if sideways:
         _lay_down(figure)
-    return Picture(name, figure, alt, height=height, arrays={name: values}, pickable=False)
+    return Picture(
+        name, figure, alt, height=height, arrays={name: values}, pickable=False,
+        axes={name: ("series", "bar")},
+        names={"bar": labels} | ({"series": series} if series else {}),
+    )  # fmt: skip
 
 
 def _lay_down(figure: Figure) -> None:

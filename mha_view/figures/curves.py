@@ -85,4 +85,12 @@ def curves(
     }  # fmt: skip
     arrays = {"steps": np.array(steps), "losses": known}
     arrays |= {label: np.asarray(values) for label, values in scores.items()}
-    return Picture(name, figure, alt, height=440, arrays=arrays, pickable=False)
+    return Picture(
+        name,
+        figure,
+        alt,
+        height=440,
+        arrays=arrays,
+        axes=dict.fromkeys(arrays, ("point",)),
+        pickable=False,
+    )

@@ -35,6 +35,8 @@ def damage(lost: Array, tasks: Sequence[str], heads: Sequence[str], words: Words
         words("alt.damage", task=tasks[row], head=heads[column], lost=f"{lost[row, column]:.2f}"),
         height=FRAME + ROW * len(tasks),
         arrays={"damage": -lost},
+        axes={"damage": ("task", "head")},
+        names={"task": tasks, "head": heads},
     )
 
 

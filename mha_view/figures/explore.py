@@ -59,7 +59,11 @@ def gallery(
     narrow = 3 if max(map(len, titles)) <= SHORT_TITLE else 2
     figure["data"][0]["meta"]["tile"] |= {"largest": largest, "narrow": min(narrow, len(patterns))}
     shown = np.where(keep, patterns, np.nan)
-    return Picture(name, figure, alt, height=None, arrays={name: shown}, block=(block, block))
+    return Picture(
+        name, figure, alt, height=None, arrays={name: shown}, block=(block, block),
+        axes={name: ("tile", "query", "key")},
+        names={"tile": titles, "query": labels, "key": labels},
+    )  # fmt: skip
 
 
 def one_head(
@@ -105,6 +109,8 @@ def one_head(
               high=f"{np.nanmax(shown):.3f}"),
         height=int(min(640, max(300, 130 + 24 * len(pooled)))),
         arrays={"pattern": shown},
+        axes={"pattern": ("query", "key")},
+        names={"query": labels, "key": labels},
         block=(block, block),
         pickable=pickable,
     )  # fmt: skip
@@ -145,6 +151,8 @@ def difference(
               value=f"{shown[row, column]:+.2f}"),
         height=int(min(560, max(280, 120 + 22 * len(values)))),
         arrays={"difference": shown},
+        axes={"difference": ("query", "key")},
+        names={"query": rows, "key": columns},
         block=(block_rows, block_columns),
         pickable=False,
     )  # fmt: skip

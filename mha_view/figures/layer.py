@@ -47,7 +47,7 @@ def score_tiles(trace: AttentionTrace, name: str, labels: Sequence[str], words: 
         name, list(shown), head_titles(len(shown), words), words,
         rows=labels, columns=labels,
         row_title=words("axis.query"), column_title=words("axis.key"),
-        symbol=trace[name].symbol, colours=head_inks(len(shown)),
+        symbol=trace[name].symbol, colours=head_inks(len(shown)), axes=("query", "key"),
     )  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def projections(trace: AttentionTrace, words: Words) -> Picture:
         rows=features(max(len(matrix) for matrix in weights)),
         columns=features(trace.config.d_model),
         row_title=words("axis.feature"), column_title=words("axis.feature_in"),
-        pickable=False,
+        axes=("feature", "feature_in"), pickable=False,
     )  # fmt: skip
 
 
@@ -82,7 +82,7 @@ def two_splits(trace: AttentionTrace, head: int, words: Words) -> tuple[Picture,
         [words("heads.right_way", head=head), words("heads.wrong_way", head=head)], words,
         rows=features(trace.config.d_head), columns=features(trace.n_tokens),
         row_title=words("axis.feature_of_head"), column_title=words("axis.column"),
-        symbol="Q", across=2, pickable=False,
+        symbol="Q", across=2, axes=("feature", "column"), pickable=False,
     )  # fmt: skip
     return picture, float(np.abs(right - wrong).max())
 

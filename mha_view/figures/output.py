@@ -73,6 +73,8 @@ def contributions_at(contributions: Array, out: Array, token: int, words: Words)
               low=f"{rows.min():.3f}", high=f"{rows.max():.3f}"),
         height=110 + 26 * len(rows),
         arrays={"contributions": rows},
+        axes={"contributions": ("part", "feature")},
+        names={"part": names},
         block=(1, block),
         pickable=False,
     )  # fmt: skip
@@ -116,7 +118,7 @@ def w_o_by_head(w_o: Array, config: AttentionConfig, words: Words) -> Picture:
               equal=f"{1 / config.n_heads:.2f}"),
         height=110 + 26 * len(names),
         arrays={"share": ordered, "feature": order},
-        axes={"share": ("head", "feature")},
+        axes={"share": ("head", "feature"), "feature": ("feature",)},
         block=(1, block),
         pickable=False,
     )  # fmt: skip
@@ -155,6 +157,7 @@ def w_o_matrix(w_o: Array, config: AttentionConfig, words: Words) -> Picture:
               low=f"{w_o.min():.3f}", high=f"{w_o.max():.3f}"),
         height=460,
         arrays={"w_o": w_o},
+        axes={"w_o": ("feature", "concat_feature")},
         block=(block_rows, block_columns),
         pickable=False,
     )  # fmt: skip

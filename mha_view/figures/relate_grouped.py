@@ -224,5 +224,8 @@ def player(
         words("alt.decode", n=len(labels), apart=f"{decoding.apart.max():.0e}"),
         height=430,
         arrays={"k_rot": decoding.k_rot, "v": decoding.v, "pattern": decoding.pattern},
+        axes={"k_rot": ("kv_head", "key", "d_head"), "v": ("kv_head", "key", "d_value"),
+              "pattern": ("head", "query", "key")},
+        names={"query": labels, "key": labels},
         pickable=False, frames_label=words("decode.step"), frame=len(labels) - 1,
     )  # fmt: skip

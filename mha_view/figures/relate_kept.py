@@ -66,6 +66,7 @@ def cache_curves(
         words("alt.listed", what=words("cache.at", n=f"{n_tokens:,}", batch=batch), listed=told),
         height=380,
         arrays={"n_tokens": tokens, **kept},
+        axes=dict.fromkeys(("n_tokens", *kept), ("point",)),
         pickable=False,
     )
 
@@ -131,6 +132,7 @@ def fits_curves(
         ),
         height=380,
         arrays=arrays,
+        axes=dict.fromkeys(arrays, ("point",)),
         pickable=False,
     )
 
@@ -191,7 +193,15 @@ def wavelengths(rope: Sequence[RopeWaves], n_tokens: int, words: Words) -> Pictu
             "annotations": [_level_label(at, text) for at, text in levels.items()],
         },
     }  # fmt: skip
-    return Picture("wavelengths", figure, " ".join(told), height=380, arrays=arrays, pickable=False)
+    return Picture(
+        "wavelengths",
+        figure,
+        " ".join(told),
+        height=380,
+        arrays=arrays,
+        axes=dict.fromkeys(arrays, ("point",)),
+        pickable=False,
+    )
 
 
 def _wave(pairs: NDArray[np.int64], waves: Array, name: str, colour: str, dash: str) -> Figure:

@@ -93,6 +93,7 @@ def layer_to_scale(sizes: Sizes, words: Words) -> Picture:
         words("alt.layer", listed=listed),
         height=int(min(DRAWN_HIGH, DRAWN_WIDE * tallest / lefts[-1])) + 64,
         arrays={symbol: np.array(shape) for _, symbol, shape, _ in drawn},
+        axes={symbol: ("axis",) for _, symbol, *_ in drawn},
         pickable=False,
     )
 
@@ -252,7 +253,7 @@ def cost_curves(sizes: Sizes, n_tokens: int, words: Words) -> Picture:
     }
     return Picture(
         "crossing", figure, " ".join([words("alt.costs"), *told]), height=360, arrays=arrays,
-        pickable=False,
+        axes=dict.fromkeys(arrays, ("point",)), pickable=False,
     )  # fmt: skip
 
 

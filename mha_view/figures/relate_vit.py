@@ -99,7 +99,14 @@ def looking(
     strongest = int(row.argmax())
     alt = words("alt.patches", head=head, patch=patch, strongest=strongest,
                 weight=f"{row[strongest]:.2f}")  # fmt: skip
-    return Picture("patches", figure, alt, height=340, arrays={"image": image, "weights": square})
+    return Picture(
+        "patches",
+        figure,
+        alt,
+        height=340,
+        arrays={"image": image, "weights": square},
+        axes={"image": ("row", "column"), "weights": ("patch_row", "patch_column")},
+    )
 
 
 def every_head(patterns: Array, patch: int, words: Words, scale: ColourScale) -> Picture:
@@ -127,7 +134,7 @@ def every_head(patterns: Array, patch: int, words: Words, scale: ColourScale) ->
     )
     return Picture(
         "folded", figure, words("alt.folded", patch=patch, strongest=strongest), height=None,
-        arrays={"weights": squares},
+        arrays={"weights": squares}, axes={"weights": ("head", "patch_row", "patch_column")},
     )  # fmt: skip
 
 
@@ -143,7 +150,7 @@ def whole_matrix(pattern: Array, head: int, words: Words, scale: ColourScale) ->
         "patch_pattern", figure,
         words("alt.patch_pattern", head=head, n=len(pattern), low=f"{pattern.min():.3f}",
               high=f"{pattern.max():.3f}"),
-        height=400, arrays={"pattern": pattern},
+        height=400, arrays={"pattern": pattern}, axes={"pattern": ("query", "key")},
     )  # fmt: skip
 
 

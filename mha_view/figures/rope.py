@@ -95,6 +95,7 @@ def circles(
         height=60 + (170 if across == 2 else 125) * rows,
         arrays={"before": points * longest,
                 "after": turn(points, frequencies, position) * longest},
+        axes={"before": ("pair", "part"), "after": ("pair", "part")},
         pickable=False,
         frames_label=words("rope.position"),
         frame=position,
@@ -179,6 +180,8 @@ def meeting(
               angles=words("list.next").join(f"{np.degrees(angle):.0f}°" for angle in between)),
         height=60 + 125 * -(-len(pairs) // 4),
         arrays={"query": turned[0], "key": turned[1], "angle": between, "product": products},
+        axes={"query": ("pair", "part"), "key": ("pair", "part"),
+              "angle": ("pair",), "product": ("pair",)},
         pickable=False,
         frames_label=words("rope.meeting.move"),
         frame=0,
@@ -312,11 +315,7 @@ def wavelengths(rope: Rope, d_head: int, n_tokens: int, words: Words) -> Picture
         words("alt.wavelengths", n=len(lengths), low=f"{lengths.min():.1f}",
               high=f"{lengths.max():.0f}"),
         height=280,
-        arrays={"wavelength": lengths[None, :]},
+        arrays={"wavelength": lengths},
+        axes={"wavelength": ("pair",)},
         pickable=False,
     )  # fmt: skip
-
-
-def tokens_with_positions(labels: Sequence[str], shift: int) -> list[str]:
-    """Tokens as they are, each with its position."""
-    return [f"{label} · {place + shift}" for place, label in enumerate(labels)]

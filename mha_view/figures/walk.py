@@ -105,6 +105,7 @@ def feature_matrix(
         height=_height(len(rows)),
         arrays={step.name: step.article_value},
         axes={step.name: step.article_axes},
+        names={"token": labels},
         block=(block_rows, block_columns),
     )
 
@@ -208,6 +209,7 @@ def head_patterns(
         height=None,
         arrays={"pattern": pattern},
         axes={"pattern": ("head", "query", "key")},
+        names={"query": labels, "key": labels},
         block=(block, block),
     )
 
@@ -240,6 +242,7 @@ def one_pattern(
         height=None,
         arrays={"pattern": pattern[0]},
         axes={"pattern": ("query", "key")},
+        names={"query": labels, "key": labels},
         block=(block, block),
         picks="pattern",
     )
@@ -279,11 +282,21 @@ def tensor_tiles(
     symbol: str,
     colours: Sequence[str] | None = None,
     across: int | None = None,
+    axes: tuple[str, str] = ("feature", "token"),
     pickable: bool = True,
     tokens: str = "",
     largest: int | None = None,
 ) -> Picture:
-    """Signed matrices side by side on one scale; shorter ones are filled up with blanks."""
+    """Signed matrices side by side on one scale; shorter ones are filled up with blanks.
+
+    Args:
+        axes: axis words of rows and columns.
+        name, titles, rows, columns, row_title, column_title, colours, across: as in `heat.tiles`.
+        arrays: a matrix a tile.
+        words: the reader's words.
+        symbol: what a number is called.
+        pickable: whether a cell can be picked.
+    """
     high = max(array.shape[0] for array in arrays)
     wide = max(array.shape[1] for array in arrays)
     stacked = np.full((len(arrays), high, wide), np.nan)
@@ -318,6 +331,12 @@ def tensor_tiles(
         alt,
         height=None,
         arrays=dict(zip((f"{name}_{n}" for n in range(len(arrays))), arrays, strict=True)),
+        axes={f"{name}_{n}": axes for n in range(len(arrays))},
+        names={
+            axis: labels
+            for axis, labels in zip(axes, (rows, columns), strict=True)
+            if list(labels) != features(len(labels))
+        },
         block=(block_rows, block_columns),
         pickable=pickable,
         tokens=tokens,
@@ -339,6 +358,7 @@ def chain(trace: AttentionTrace, head: int, labels: Sequence[str], words: Words)
         words,
         rows=labels,
         columns=labels,
+        axes=("query", "key"),
         row_title=words("axis.query"),
         column_title=words("axis.key"),
         symbol=words("axis.score"),

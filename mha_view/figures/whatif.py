@@ -68,5 +68,7 @@ def _patterns(
     )
     return Picture(
         name, figure, words("alt.compare", titles=words("list.next").join(full)), height=None,
-        arrays={name: patterns}, block=(block, block), pickable=False, tokens="row",
+        arrays={name: patterns}, axes={name: ("variant", "query", "key")},
+        names={"variant": titles, "query": labels, "key": labels},
+        block=(block, block), pickable=False, tokens="row",
     )  # fmt: skip

@@ -34,6 +34,8 @@ def with_and_without(page: Page) -> Picture:
         words("alt.rope", head=page.head),
         height=None,
         arrays=dict(zip(("with", "without"), _both(page), strict=True)),
+        axes=dict.fromkeys(("with", "without"), ("query", "key")),
+        names={"query": page.labels, "key": page.labels},
         block=(block, block),
         picks="pattern",
         tokens="row",

@@ -10,8 +10,9 @@ import numpy as np
 import streamlit as st
 
 from mha_view import assets, compute, state, theme
+from mha_view.link import link_of
 from mha_view.menu import ORDER, page_file
-from mha_view.scene import N_STEPS, TOKENS_BEFORE, Scene, write_link
+from mha_view.scene import N_STEPS, TOKENS_BEFORE, Scene
 from mha_view.store import STORE
 from mha_view.walk.layer import (
     LARGE,
@@ -146,7 +147,7 @@ def _settings(words: Words, scene: Scene, trace: AttentionTrace, head: int) -> d
         },
         "ramps": {"signed": [theme.SIGNED_LIGHT, theme.SIGNED_DARK], "weights": theme.CIVIDIS},
         "base": assets.base_path(),
-        "query": urlencode(write_link(scene.with_(play=0))),
+        "query": urlencode(link_of(scene.with_(play=0))),
     }
 
 
@@ -183,4 +184,4 @@ def follow_wish() -> None:
     """Open the page whose part of the stage was clicked."""
     wish = st.session_state.pop(WISH, None)
     if wish is not None:
-        st.switch_page(page_file(wish), query_params=write_link(state.scene()))
+        st.switch_page(page_file(wish), query_params=link_of(state.scene()))

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from mha_view import compute
+from mha_view.compute import Reading
 from mha_view.page import Page
 from mha_view.panel import literal
 from mha_view.words import Words
-
-if TYPE_CHECKING:
-    from mha_core.language.tokenizer import Token
 
 MOST_PIECES = 200
 # Pixels of the table: a row, all of it at most, and each column, so that all five are seen.
@@ -23,24 +19,25 @@ MOST_TABLE = 560
 TABLE_WIDTHS = (62, 72, 92, 52, 62)
 
 
-def pieces(tokens: Sequence[Token], words: Words) -> str:
+def pieces(reading: Reading, words: Words) -> str:
     """The tokens as chips in reading order: the piece above, its id below."""
     chips = [
         f'<span class="piece {token.kind}" title="{escape(words(f"kind.{token.kind}"))}">'
-        f"<bdi>{escape(token.display)}</bdi><small>{token.id}</small></span>"
-        for token in tokens[:MOST_PIECES]
+        f"<bdi>{escape(label)}</bdi><small>{token.id}</small></span>"
+        for token, label in list(zip(reading.tokens, reading.labels, strict=True))[:MOST_PIECES]
     ]
-    rest = len(tokens) - MOST_PIECES
+    rest = len(reading) - MOST_PIECES
     if rest > 0:
         chips.append(f'<span class="piece more">{escape(words("tokens.more", n=rest))}</span>')
     return f'<div class="pieces">{"".join(chips)}</div>'
 
 
-def draw_table(tokens: Sequence[Token], words: Words) -> None:
+def draw_table(reading: Reading, words: Words) -> None:
     """Place, piece, kind, id and where in the text each token stands."""
+    tokens = reading.tokens
     columns = {
         words("tokens.place"): list(range(len(tokens))),
-        words("tokens.piece"): [token.display for token in tokens],
+        words("tokens.piece"): list(reading.labels),
         words("tokens.kind"): [words(f"kind.{token.kind}") for token in tokens],
         words("tokens.id"): [token.id for token in tokens],
         words("tokens.span"): [f"{token.start}–{token.end}" for token in tokens],

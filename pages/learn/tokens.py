@@ -9,7 +9,7 @@ from mha_view.walk import tokens
 page = open_page("tokens")
 words, trace = page.words, page.trace
 page.draw_chips("d", "S", "stream", "x")
-st.html(tokens.pieces(page.reading.tokens, words))
+st.html(tokens.pieces(page.reading, words))
 st.caption(words("tokens.legend"))
 left, right = st.columns([6, 5])
 with left.container(border=True):
@@ -17,7 +17,7 @@ with left.container(border=True):
     st.caption(page.text("picture"))
 with right.container(border=True):
     st.markdown(f"##### {words('tokens.table')}")
-    tokens.draw_table(page.reading.tokens, words)
+    tokens.draw_table(page.reading, words)
 tokens.draw_column(page)
 
 counts = {

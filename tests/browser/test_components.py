@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import re
@@ -12,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
@@ -252,6 +252,9 @@ def test_npz_holds_the_exact_arrays(page: Page, components_server: str, tmp_path
     with np.load(path) as file:
         assert file["pattern"].dtype == np.float32
         np.testing.assert_array_equal(file["pattern"], make_pattern(0, 12))
+        for axis in ("query", "key"):
+            named = [TOKENS[place % len(TOKENS)] for place in range(12)]
+            assert list(file[f"{axis}_name"]) == named
         assert json.loads(file["settings.json"]) == SETTINGS
 
 
@@ -273,15 +276,69 @@ def test_large_arrays_come_when_they_are_saved(
         np.testing.assert_array_equal(file["pattern"], make_pattern(1, 70))
 
 
-def test_csv_holds_the_exact_numbers(page: Page, components_server: str, tmp_path: Path) -> None:
+def test_csv_opens_as_a_table_with_its_words(
+    page: Page, components_server: str, tmp_path: Path
+) -> None:
     path = save(page, open_components(page, components_server), "CSV", tmp_path)
-    first, rest = path.read_text(encoding="utf-8").split("\n", 1)
-    assert json.loads(first.removeprefix("# ")) == SETTINGS
-    rows = list(csv.DictReader(io.StringIO(rest)))
+    table = pd.read_csv(path)
+    names = ["array", "head", "query", "query_name", "key", "key_name", "value", "settings"]
+    assert list(table.columns) == names
+    assert set(table["array"]) == {"pattern"}
+    assert json.loads(table["settings"][0]) == SETTINGS
+    assert table["settings"][1:].isna().all()
+    tokens = [TOKENS[place % len(TOKENS)] for place in range(12)]
+    for axis in ("query", "key"):
+        assert [tokens[place] for place in table[axis]] == list(table[f"{axis}_name"])
     back = np.full((HEADS, 12, 12), -1, np.float32)
-    for row in rows:
-        back[int(row["head"]), int(row["query"]), int(row["key"])] = np.float32(row["value"])
+    back[table["head"], table["query"], table["key"]] = table["value"].astype(np.float32)
     np.testing.assert_array_equal(back, make_pattern(0, 12))
+
+
+HARD = [
+    ",",
+    '"',
+    "\n",
+    " ",
+    "=1+1",
+    "-",
+    "+",
+    "@cmd",
+    "-3",
+    "😀",
+    "ž·0xC5",
+    "'",
+    "a\r\nb",
+    "12",
+    "我",
+]
+
+
+def test_any_words_survive_in_files(page: Page, components_server: str, tmp_path: Path) -> None:
+    open_components(page, components_server)
+    address = page.evaluate(
+        """() => performance.getEntriesByType("resource").map((entry) => entry.name)
+             .find((name) => name.endsWith("/files.js"))"""
+    )
+    given = {"labels": {"token": HARD}, "axes": {"a,b": ["token"]}, "settings": {"text": "x,\n"}}
+    files = page.evaluate(
+        """async ([address, given]) => {
+          const { csv, npz } = await import(address);
+          const values = Float32Array.from(given.labels.token, (_, place) => place);
+          const full = { ...given, arrays: { "a,b": { values, shape: [values.length] } } };
+          const bytes = new Uint8Array(await npz(full).arrayBuffer());
+          return [await csv(full).text(), [...bytes]];
+        }""",
+        [address, given],
+    )
+    table = pd.read_csv(io.StringIO(files[0], newline=""), keep_default_na=False)
+    shown = [f"'{name}" if name in ("=1+1", "@cmd") else name for name in HARD]
+    assert list(table["token_name"]) == shown, "a formula stays text, all else is as it was"
+    assert list(table["value"]) == list(range(len(HARD)))
+    assert json.loads(table["settings"][0]) == given["settings"]
+    path = tmp_path / "words.npz"
+    path.write_bytes(bytes(files[1]))
+    with np.load(path) as file:
+        assert list(file["token_name"]) == HARD
 
 
 def test_png_carries_its_settings(page: Page, components_server: str, tmp_path: Path) -> None:
@@ -522,3 +579,75 @@ def test_nothing_is_asked_twice_and_everything_is_kept(page: Page, components_se
     assert all("/some/path/assets/" in url for url in own)
     assert {kept[url] for url in own} == {"public, max-age=31536000, immutable"}
     assert sum(url.endswith("plotly.min.js") for url in own) == 1
+
+
+# A page of the app with each component that the fixture app lacks.
+STYLED = ["", "vit", "attention"]
+
+
+def held_back(page: Page) -> list[Route]:
+    """Keep every stylesheet of a component back; the list holds what was asked for."""
+    held: list[Route] = []
+    page.route(re.compile(r"/assets/components-[^/]+/[\w]+\.css"), lambda route: held.append(route))
+    return held
+
+
+PLACES = """() => [...document.querySelectorAll('[data-testid="stBidiComponentRegular"]')]
+  .filter((place) => !place.closest(".st-key-address"))
+  .map((place) => ({height: place.clientHeight,
+                    drawn: place.querySelectorAll("button, svg, canvas, figure").length,
+                    busy: place.getAttribute("aria-busy")}))"""
+
+
+def check_styles(page: Page, address: str) -> None:
+    """Nothing of any component is on the page before its stylesheet, and its place is open."""
+    held = held_back(page)
+    page.goto(address)
+    until(page, lambda: bool(held), True)
+    places: list[dict[str, object]] = []
+
+    def all_wait() -> bool:
+        places[:] = page.evaluate(PLACES)
+        state = page.locator('[data-testid="stApp"]').get_attribute("data-test-script-state")
+        return (
+            state == "notRunning"
+            and bool(places)
+            and all(place["busy"] == "true" for place in places)
+        )
+
+    until(page, all_wait, True)
+    page.wait_for_timeout(500)
+    for place in page.evaluate(PLACES):
+        assert place["drawn"] == 0, "a component was drawn without its style"
+        assert place["height"] >= 30, "no room was kept for a component"
+    for route in held:
+        route.fallback()
+    page.unroute_all()
+    rest(page)
+    after = page.evaluate(PLACES)
+    assert all(place["drawn"] > 0 for place in after)
+    heights = [(one["height"], two["height"]) for one, two in zip(places, after, strict=True)]
+    assert all(0.5 < one / two < 2 for one, two in heights), f"the page jumps: {heights}"
+
+
+@pytest.mark.parametrize("name", STYLED)
+def test_no_component_is_drawn_before_its_style_has_arrived(
+    page: Page, server: str, name: str
+) -> None:
+    check_styles(page, f"{server}/{name}")
+
+
+def test_every_component_waits_for_its_own_sheets() -> None:
+    from mha_view.assets import BROWSER_DIR
+
+    awaited: set[str] = set()
+    for path in BROWSER_DIR.glob("*.js"):
+        source = path.read_text(encoding="utf-8")
+        assert "loadStyle(" not in source
+        found = re.findall(r"^await loadStyles\((.+)\);$", source, re.MULTILINE)
+        if re.search(r"^export (async )?function render\(", source, re.MULTILINE):
+            [names] = found
+            awaited |= set(re.findall(r'"([\w.]+)"', names))
+        else:
+            assert found == []
+    assert awaited == {path.name for path in BROWSER_DIR.glob("*.css")}

@@ -4,18 +4,22 @@ import base64
 from typing import get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mha_core.model.checkpoint import load_toy_model
 from mha_core.sizes import list_bundled
+from mha_view.link import link_of, refuse_missing
 from mha_view.scene import (
     CODECS,
+    FIELD_OF,
+    FOREIGN,
     LIVE_HEADS,
     LIVE_LAYERS,
     LIVE_STEPS,
     LIVE_WIDTHS,
     LONGEST_LINK,
+    TEXT_FIELDS,
     Ablation,
     Against,
     Axes,
@@ -98,7 +102,7 @@ scenes = st.builds(
     other_step=st.integers(0, 10_000_000),
     model=st.sampled_from([*BUNDLED, "file", "hand"]),
     config_text=st.text(max_size=60),
-    part=st.sampled_from(["", "text_config", "vision_config"]),
+    part=st.sampled_from(["", "text_config", "thinker_config.audio_config"]),
     others=st.lists(st.sampled_from(BUNDLED), max_size=5, unique=True).map(tuple),
     cost_tokens=st.integers(1, 1 << 20),
     float_type=st.sampled_from(get_args(FloatType)),
@@ -164,7 +168,7 @@ def test_nonsense_in_a_link_gives_defaults_and_is_reported(link: dict[str, str])
     [("h", "0"), ("h", "65"), ("h", "4.5"), ("h", "٤"), ("mask", "MASK"), ("rope", "yes"),
      ("s", "no"), ("t", "%%%"), ("t", "eJw="), ("cell", "pattern.1.2"), ("cell", "<b>.1.2.3"),
      ("v", "99"), ("lang", "fr"), ("model", "gpt5"), ("with", "hand"), ("ink", "AAAA"),
-     ("part", "a.b"), ("S", "0"), ("live_d", "4096"), ("live_h", "3"), ("live_n", "40"),
+     ("part", "a..b"), ("S", "0"), ("live_d", "4096"), ("live_h", "3"), ("live_n", "40"),
      ("live_steps", "301"), ("focus", "-2"), ("focus", "it")],
 )  # fmt: skip
 def test_each_bad_value_is_named(name: str, value: str) -> None:
@@ -206,3 +210,74 @@ def test_the_first_head_finds_what_the_pronoun_stands_for(
     trace = load_toy_model().trace(scene.text)
     row = trace.layers[scene.layer].pattern[scene.head, trace.tokens.index(pronoun)]
     assert trace.tokens[row.argmax()] == antecedent
+
+
+OTHERS = ["utm_source", "utm_campaign", "fbclid", "gclid", "msclkid", "mc_eid", "_gl", "spm",
+          "from", "isappinstalled", "share_token", "vd_source", "embed", "ref"]  # fmt: skip
+
+
+def test_what_others_hang_on_a_link_is_dropped_quietly() -> None:
+    scene, refused = read_link({**dict.fromkeys(OTHERS, "x"), "head": "3"})
+    assert refused == []
+    assert scene == Scene(head=3)
+    own = {*FIELD_OF, *TEXT_FIELDS, "v"}
+    assert not [name for name in own if FOREIGN.fullmatch(name)], "none of the app's own"
+    assert read_link({"xhead": "1"})[1] == ["xhead=1"]
+
+
+def test_every_part_of_a_model_has_a_link() -> None:
+    from mha_core.sizes import measure
+
+    inner = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
+    nested = {"model_type": "x", "thinker_config": {"text_config": inner, "audio_config": inner}}
+    keys = set(measure(nested, totals=False).entries)
+    keys |= {"thinker_config.text_config", "a.b.c"}
+    for key in keys:
+        scene = Scene(model="file", part=key)
+        assert read_link(write_link(scene)) == (scene, [])
+
+
+@given(st.sampled_from(["a", "猫", "😀"]), st.integers(1, 200_000))
+@settings(max_examples=20)
+def test_a_text_is_written_only_where_it_can_be_read(letter: str, count: int) -> None:
+    scene = Scene(text=letter * count, config_text=letter * count)
+    again, refused = read_link(write_link(scene))
+    assert refused == []
+    assert again.text in (scene.text, Scene().text)
+    assert again.config_text in (scene.config_text, "")
+
+
+@given(scenes)
+@settings(max_examples=60)
+def test_what_the_app_writes_exists(scene: Scene) -> None:
+    link = link_of(scene)
+    read, refused = read_link(link)
+    assert refused == []
+    assert refuse_missing(read, link) == (read, [])
+
+
+@pytest.mark.parametrize(
+    ("link", "refused"),
+    [
+        ({"layer": "3"}, ["layer=3"]),
+        ({"layer": "2"}, []),
+        ({"head": "6"}, ["head=6"]),
+        ({"head": "6", "weights": "article"}, []),
+        ({"head": "12", "layer": "1", "weights": "article"}, ["layer=1", "head=12"]),
+        ({"head": "4", "weights": "custom", "h": "4"}, ["head=4"]),
+        ({"head": "6", "weights": "custom", "h": "6", "d": "47"}, ["head=6"]),
+        ({"head": "3", "weights": "live", "live_h": "4"}, []),
+        ({"head": "4", "weights": "live", "live_h": "4"}, ["head=4"]),
+        ({"head2": "9", "layer2": "5"}, ["layer2=5", "head2=9"]),
+        ({"off": "0.1_2.6"}, ["off=0.1_2.6"]),
+        ({"cell": "pattern.50.0.0"}, ["cell=pattern.50.0.0"]),
+    ],
+)
+def test_a_layer_or_head_that_does_not_exist_is_named(
+    link: dict[str, str], refused: list[str]
+) -> None:
+    read, bad = read_link(link)
+    assert bad == []
+    scene, missing = refuse_missing(read, link)
+    assert sorted(missing) == sorted(refused)
+    assert link_of(scene) == write_link(scene), "what stands in for it exists"

@@ -12,7 +12,7 @@ from mha_view import state
 from mha_view.menu import ORDER, page_file
 from mha_view.scene import CODECS, Picked, Scene
 from mha_view.texts import TEXTS
-from tests.view.test_pages import open_app
+from tests.view.test_pages import SHELL
 
 # A scene that hardly a page can show as it is: more than there is, between two steps, elsewhere.
 AWKWARD = Scene(
@@ -31,6 +31,15 @@ WIDGETS = ("radio", "selectbox", "button_group", "select_slider", "slider", "tog
 # What the frame has on every page is tried on one; the sentence and the axes on all.
 FRAME = {"weights", "layer", "mask", "rope", "projector", "language", "head"}
 LEFT_ALONE = ("undo", "previous", "next", "live_", "example_", "sizes_")
+
+
+def open_session(page: str, scene: Scene) -> AppTest:
+    """A page in a session that has such a scene already, whether or not a link could say it."""
+    app = AppTest.from_file(SHELL, default_timeout=120)
+    app.session_state["scene"], app.session_state["written"] = scene, []
+    if page != "overview":
+        app.switch_page(str(page_file(page)))
+    return app.run()
 
 
 def history(app: AppTest) -> list[Scene]:
@@ -91,7 +100,7 @@ def drawn_changes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.parametrize("page", ORDER)
 def test_opening_a_page_changes_nothing(page: str, weights: str, drawn_changes: list[str]) -> None:
     scene = SCENES[weights]
-    app = open_app(page, scene)
+    app = open_session(page, scene)
     assert not app.exception
     assert app.session_state["scene"] == scene
     assert history(app) == []
@@ -102,7 +111,7 @@ def test_opening_a_page_changes_nothing(page: str, weights: str, drawn_changes: 
 @pytest.mark.parametrize("page", ORDER)
 def test_undo_takes_back_every_change_and_no_more(page: str, drawn_changes: list[str]) -> None:
     first = AWKWARD.with_(against="head")
-    app = open_app(page, first)
+    app = open_session(page, first)
     asked = [(kind, key_of(widget)) for kind in WIDGETS for widget in app.get(kind)]
     if page != "attention":
         asked = [(kind, key) for kind, key in asked if key not in FRAME]
@@ -146,6 +155,6 @@ def change_one(app: AppTest, kind: str, key: str) -> bool:
 def test_a_page_of_the_shipped_model_offers_its_heads_alone() -> None:
     for page in ("training", "specialisation"):
         for weights in SCENES.values():
-            app = open_app(page, weights)
+            app = open_session(page, weights)
             assert not app.exception
             assert len(app.button_group(key="head").options) == 6

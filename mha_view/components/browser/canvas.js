@@ -1,9 +1,11 @@
 // A board of 32 × 32 pixels: a pointer or the keyboard draws, the server hears of each stroke.
 
 import { element } from "./dom.js";
-import { loadStyle } from "./load.js";
+import { loadStyles } from "./load.js";
 import { unpack } from "./packet.js";
 import { readTheme } from "./theme.js";
+
+await loadStyles("plot.css", "canvas.css");
 
 const SIDE = 32;
 const ZOOM = 10; // device pixels a pixel of the drawing
@@ -25,8 +27,6 @@ export async function render(component) {
 
 class CanvasView {
   constructor(parent) {
-    loadStyle("plot.css");
-    loadStyle("canvas.css");
     this.root = element("div", "th-board");
     this.board = element("canvas", "th-paper");
     this.board.width = this.board.height = SIDE * ZOOM;

@@ -16,19 +16,39 @@ export function exactNumber(value, isFloat32) {
   return String(value);
 }
 
-/** One line for each number: array, its indices by axis word, value. Settings come first. */
-export function csv({ arrays, axes = {}, settings }) {
+/** What each place on an axis is called, where it has a name: axis word → names. */
+const namesOf = (labels, words) =>
+  Object.fromEntries(words.filter((word) => labels[word]?.length).map((word) => [word, labels[word]]));
+
+/** A field as a table reads it back. What a spreadsheet would run as a formula stays text. */
+function field(content) {
+  const safe = /^[=+\-@\t\r]./su.test(content) && Number.isNaN(Number(content)) ? `'${content}` : content;
+  return /[",\r\n]|^\s|\s$/u.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** One line for each number: array, its indices by axis word, each with its name, and the value.
+ *  The settings stand in a column of their own, in its first line, so that any reader of tables
+ *  opens the file as it is. */
+export function csv({ arrays, axes = {}, labels = {}, settings }) {
   const named = Object.entries(arrays).map(([name, tensor]) =>
     [name, tensor, axes[name] ?? tensor.shape.map((_, axis) => `axis_${axis}`)]);
   const axisWords = [...new Set(named.flatMap(([, , own]) => own))];
-  const lines = [`# ${JSON.stringify(settings)}`, ["array", ...axisWords, "value"].join(",")];
+  const called = namesOf(labels, axisWords);
+  const heads = axisWords.flatMap((word) => (called[word] ? [word, `${word}_name`] : [word]));
+  const lines = [["array", ...heads, "value", "settings"].map(field).join(",")];
+  let told = field(JSON.stringify(settings));
   for (const [name, { values, shape }, own] of named) {
     const columns = axisWords.map((word) => own.indexOf(word));
     const isFloat32 = values instanceof Float32Array;
     const place = shape.map(() => 0);
     for (let index = 0; index < values.length; index += 1) {
-      const indices = columns.map((axis) => (axis < 0 ? "" : place[axis]));
-      lines.push([name, ...indices, exactNumber(values[index], isFloat32)].join(","));
+      const places = columns.flatMap((axis, at) => {
+        const index = axis < 0 ? "" : place[axis];
+        const names = called[axisWords[at]];
+        return names ? [index, field(names[index] ?? "")] : [index];
+      });
+      lines.push([field(name), ...places, exactNumber(values[index], isFloat32), told].join(","));
+      told = "";
       for (let axis = shape.length - 1; axis >= 0 && ++place[axis] === shape[axis]; axis -= 1) {
         place[axis] = 0;
       }
@@ -46,19 +66,36 @@ export const NUMPY_TYPES = new Map([
 export function npy({ values, shape }) {
   const type = NUMPY_TYPES.get(values.constructor);
   const sizes = shape.length === 1 ? `${shape[0]},` : shape.join(", ");
+  return npyFile(type, sizes, new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
+}
+
+function npyFile(type, sizes, content) {
   let header = `{'descr': '${type}', 'fortran_order': False, 'shape': (${sizes}), }`;
   header = header.padEnd(Math.ceil((header.length + 11) / 64) * 64 - 11) + "\n";
-  const bytes = new Uint8Array(10 + header.length + values.byteLength);
+  const bytes = new Uint8Array(10 + header.length + content.length);
   bytes.set([0x93, ...text("NUMPY"), 1, 0, header.length & 255, header.length >> 8]);
   bytes.set(text(header), 10);
-  bytes.set(new Uint8Array(values.buffer, values.byteOffset, values.byteLength), 10 + header.length);
+  bytes.set(content, 10 + header.length);
   return bytes;
 }
 
-/** Arrays and settings.json in one archive, as `numpy.load` reads it. */
-export function npz({ arrays, settings }) {
+/** Strings as NumPy's .npy: fixed width, four bytes a character. */
+export function namesNpy(names) {
+  const letters = names.map((name) => [...name].map((letter) => letter.codePointAt(0)));
+  const width = Math.max(1, ...letters.map((each) => each.length));
+  const bytes = new DataView(new ArrayBuffer(4 * width * names.length));
+  letters.forEach((each, row) => each.forEach((letter, column) =>
+    bytes.setUint32(4 * (row * width + column), letter, true)));
+  return npyFile(`<U${width}`, `${names.length},`, new Uint8Array(bytes.buffer));
+}
+
+/** Arrays, the names along their axes, and settings.json in one archive, as `numpy.load` reads it. */
+export function npz({ arrays, axes = {}, labels = {}, settings }) {
+  const used = [...new Set(Object.keys(arrays).flatMap((name) => axes[name] ?? []))];
   const files = Object.entries(arrays).map(([name, tensor]) => [`${name}.npy`, npy(tensor)]);
-  return zip([...files, ["settings.json", text(JSON.stringify(settings, null, 1))]]);
+  const names = Object.entries(namesOf(labels, used))
+    .map(([word, each]) => [`${word}_name.npy`, namesNpy(each)]);
+  return zip([...files, ...names, ["settings.json", text(JSON.stringify(settings, null, 1))]]);
 }
 
 /** A zip archive of stored (not compressed) files; PKWARE's APPNOTE, sections 4.3.7 to 4.3.16. */

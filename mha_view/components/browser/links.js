@@ -2,12 +2,14 @@
 
 import { fill, formatNumber } from "./cells.js";
 import { element } from "./dom.js";
-import { loadStyle } from "./load.js";
+import { loadStyles } from "./load.js";
 import { arcsPath, chooseLines, columnsPath, lineStyle } from "./lines.js";
 import { unpack } from "./packet.js";
 import { escapeHtml, standalone } from "./saved.js";
 import { readTheme } from "./theme.js";
 import { addToolbar } from "./toolbar.js";
+
+await loadStyles("plot.css", "links.css");
 
 const SVG = "http://www.w3.org/2000/svg";
 const TOP_CHOICES = [1, 2, 3, 5, 0]; // 0: as many as there are
@@ -28,8 +30,6 @@ export async function render(component) {
 
 class LinksView {
   constructor(parent) {
-    loadStyle("plot.css");
-    loadStyle("links.css");
     this.root = element("figure", "th-plot th-links");
     this.controls = element("div", "th-controls");
     this.scroller = element("div", "th-stage");

@@ -22,18 +22,22 @@ export function loadPlotly(address) {
   return waiting.get(address);
 }
 
-/** Resolves when the sheet is there, or cannot be had: nothing waits for a sheet for ever. */
-export function loadStyle(name) {
-  const address = new URL(name, import.meta.url).href;
-  if (!waiting.has(address)) {
-    const link = document.createElement("link");
-    link.rel = "stylesheet";
-    link.href = address;
-    waiting.set(address, new Promise((resolve) => {
-      link.onload = resolve;
-      link.onerror = resolve;
-    }));
-    document.head.append(link);
-  }
-  return waiting.get(address);
+/** Resolves when all these sheets are there, or cannot be had: nothing waits for one for ever.
+ *  A component's file waits for its own before it is anything at all, so nothing of it can be drawn
+ *  bare: `await loadStyles("plot.css");` at the file's top. */
+export function loadStyles(...names) {
+  return Promise.all(names.map((name) => {
+    const address = new URL(name, import.meta.url).href;
+    if (!waiting.has(address)) {
+      const link = document.createElement("link");
+      link.rel = "stylesheet";
+      link.href = address;
+      waiting.set(address, new Promise((resolve) => {
+        link.onload = resolve;
+        link.onerror = resolve;
+      }));
+      document.head.append(link);
+    }
+    return waiting.get(address);
+  }));
 }

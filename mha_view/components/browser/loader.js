@@ -40,11 +40,11 @@ function roomFor({ height, tiles, reserve }, width) {
  *  same node, which must stay: only what is newest can be taken back. */
 export default async function mount(component, attempt = 0) {
   const parent = component.parentElement;
-  newest.set(parent, component);
-  parent.setAttribute("aria-busy", "true");
   const header = readHeader(component.data);
   // What stands below must not jump when the picture arrives.
-  if (!parent.firstElementChild) parent.style.minHeight = `${roomFor(header, parent.clientWidth)}px`;
+  if (!newest.has(parent)) parent.style.minHeight = `${roomFor(header, parent.clientWidth)}px`;
+  newest.set(parent, component);
+  parent.setAttribute("aria-busy", "true");
   const query = attempt ? `?attempt=${attempt}` : "";
   try {
     const module = await import(new URL(header.addresses.module + query, location.origin));

@@ -3,13 +3,15 @@
 import { NARROW, arrange, cellAt, describe, frame, matrixOf, moved, outline } from "./cells.js";
 import { element, plain } from "./dom.js";
 import { addFrames } from "./frames.js";
-import { loadPlotly, loadStyle } from "./load.js";
+import { loadPlotly, loadStyles } from "./load.js";
 import { unpack } from "./packet.js";
 import { escapeHtml, place, standalone } from "./saved.js";
 import { readTheme, resolveColours, template } from "./theme.js";
 import { rectangle, spotMarks } from "./spot.js";
 import { fitLabels, fitNarrow, placeTiles } from "./tiles.js";
 import { addToolbar } from "./toolbar.js";
+
+await loadStyles("plot.css");
 
 const SEND_AFTER = 120; // milliseconds without a further key before a pick goes to the server
 const views = new WeakMap();
@@ -28,7 +30,6 @@ export async function render(component) {
 
 class PlotView {
   constructor(parent) {
-    loadStyle("plot.css");
     this.root = element("figure", "th-plot");
     this.canvas = element("div", "th-canvas");
     this.canvas.addEventListener("keydown", (event) => this.press(event));

@@ -2,9 +2,11 @@
 
 import { element } from "./dom.js";
 import { save } from "./files.js";
-import { loadStyle } from "./load.js";
+import { loadStyles } from "./load.js";
 import { unpack } from "./packet.js";
 import { escapeHtml, place, standalone } from "./saved.js";
+
+await loadStyles("plot.css");
 
 // What does nothing in a saved page.
 const CONTROLS = [
@@ -28,7 +30,6 @@ export async function render(component) {
   const parent = component.parentElement;
   const view = views.get(parent) ?? { button: element("button", "th-button th-save-page") };
   if (!views.has(parent)) {
-    loadStyle("plot.css");
     parent.append(view.button);
     view.button.addEventListener("click", () => savePage(view));
     views.set(parent, view);

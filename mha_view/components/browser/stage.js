@@ -2,7 +2,7 @@
 // a choice: a token, a head, a step that stands, a page to open.
 
 import { element } from "./dom.js";
-import { loadStyle } from "./load.js";
+import { loadStyles } from "./load.js";
 import { unpack } from "./packet.js";
 import { band, boxAt, LANE, layOut } from "./stage_layout.js";
 import { Lines } from "./stage_lines.js";
@@ -11,6 +11,8 @@ import { paint, readRamps, shadeOf } from "./stage_paint.js";
 import { Player } from "./stage_play.js";
 import { addWords } from "./stage_words.js";
 import { readTheme } from "./theme.js";
+
+await loadStyles("plot.css", "stage.css");
 
 const SEND_AFTER = 250; // milliseconds without a further choice before it goes to the server
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
@@ -29,10 +31,8 @@ export async function render(component) {
 
 class StageView {
   constructor(parent) {
-    this.styled = Promise.all(["plot.css", "stage.css"].map(loadStyle));
     this.root = element("figure", "th-plot th-layer");
     this.root.view = this;
-    this.root.style.visibility = "hidden";
     this.sentence = element("div", "th-layer-words");
     this.scroller = element("div", "th-layer-scroll");
     this.board = element("div", "th-layer-board");
@@ -72,9 +72,6 @@ class StageView {
       this.head = Math.min(this.head, this.header.sizes.heads - 1);
     }
     const { header } = this;
-    await this.styled;
-    if (header !== this.header || !this.root.isConnected) return;
-    this.root.style.visibility = "";
     this.root.classList.toggle("th-small", header.small);
     this.root.dataset.figure = header.small ? "map" : "stage";
     this.board.setAttribute("role", "group");

@@ -64,6 +64,7 @@ with left:
             "name": "pattern",
             "arrays": {"pattern": pattern},
             "axes": {"pattern": ("head", "query", "key")},
+            "labels": {"query": tokens, "key": tokens},
             "settings": {"text": "the cat saw the 12 <b> & dog 猫", "seed": seed},
         },
     )

@@ -1,0 +1,73 @@
+"""The link of a scene as the app writes it, and what of a link there is no such thing as.
+
+A scene may remember a layer or a head that its present weights lack, such as another model's. What
+is written is what is shown, so that every link the app gives can be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mha_core.errors import TwelveHeadsError
+from mha_view import compute
+from mha_view.scene import DEFAULTS, FIELD_OF, HEADED, Scene, write_link
+
+# Fields of a scene that count layers or heads: which of the two sizes bounds them.
+COUNTED = {"layer": 0, "head": 1, "other_layer": 0, "other_head": 1}
+
+
+def link_of(scene: Scene) -> dict[str, str]:
+    """The query parameters of what is shown of a scene."""
+    layers, heads = sizes_of(scene)
+    bounded = {
+        field: min(getattr(scene, field), (layers, heads)[which] - 1)
+        for field, which in COUNTED.items()
+    }
+    picked = scene.picked
+    if picked is not None and picked.figure in HEADED and picked.head >= heads:
+        picked = None
+    shown = scene.with_(**bounded, off=existing_off(scene), picked=picked)
+    return write_link(shown)
+
+
+def refuse_missing(scene: Scene, link: Mapping[str, str]) -> tuple[Scene, list[str]]:
+    """A scene that was read from a link, without the layers and heads that do not exist.
+
+    Returns:
+        The scene with the default in their place, and the offending parameters as `read_link`
+        gives them.
+    """
+    sizes, picked = sizes_of(scene), scene.picked
+    has_cell = picked is not None and picked.figure in HEADED and picked.head >= sizes[1]
+    missing = ["cell"] if has_cell and "cell" in link else []
+    missing += [
+        name
+        for name, field in FIELD_OF.items()
+        if name in link and field in COUNTED and getattr(scene, field) >= sizes[COUNTED[field]]
+    ]
+    if "off" in link and existing_off(scene) != scene.off:
+        missing.append("off")
+    fields = {FIELD_OF[name] for name in missing}
+    if "picked" in fields and scene.head >= sizes[1]:  # which the cell had brought along
+        fields.add("head")
+    standing = {field: DEFAULTS[field] for field in fields}
+    return scene.with_(**standing), [f"{name}={link[name]}"[:40] for name in missing]
+
+
+def sizes_of(scene: Scene) -> tuple[int, int]:
+    """How many layers and heads the scene's weights have, a session's model by its settings."""
+    if scene.weights == "live":
+        return scene.live_layers, scene.live_h
+    try:
+        return compute.n_layers_of(scene), compute.config_of(scene).n_heads
+    except TwelveHeadsError:  # sizes that do not fit together, which the page says
+        return 1, scene.n_heads
+
+
+def existing_off(scene: Scene) -> tuple[tuple[int, int], ...]:
+    """The heads to switch off that the shipped model, whose heads they are, does have."""
+    return tuple(
+        (layer, head)
+        for layer, head in scene.off
+        if layer < compute.TOY_LAYERS and head < compute.TOY_HEADS
+    )
