@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 from collections.abc import AsyncIterator
@@ -37,6 +38,9 @@ def warm_up() -> None:
 
     load_weights()
     assets.warm()
+    # What is loaded now stays for good: a collection need not look through all of it again.
+    gc.collect()
+    gc.freeze()
 
 
 @asynccontextmanager
