@@ -6,6 +6,7 @@ from mha_view import address, controls, frame, heavy, state
 from mha_view.explore import live_run
 from mha_view.link import link_of
 from mha_view.menu import draw_menu, list_pages
+from mha_view.panel import literal
 from mha_view.walk import stage
 from mha_view.words import FOLDER, Words
 
@@ -25,7 +26,7 @@ with st.sidebar:
     controls.draw_reader(words)
     frame.draw_glossary(words)
 for parameter in refused:
-    st.warning(words("link.refused", parameter=parameter))
+    st.warning(words("link.refused", parameter=literal(parameter)))
 controls.draw_controls(words)
 if state.scene().weights == "live":
     live_run.draw_notice(words, state.scene(), follow=page.url_path != "training")
