@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-START_SECONDS = 90
+START_SECONDS = 300
 
 
 @contextmanager
