@@ -21,7 +21,7 @@ check: $(VENV)/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -q --ignore=tests/browser
+	$(BIN)/pytest -q --ignore=tests/browser -n 2 --dist loadfile
 
 browser: $(VENV)/test.stamp
 	$(BIN)/python -m tests.browser.find_browser --install
