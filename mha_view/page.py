@@ -160,7 +160,7 @@ class Page:
             values: what the question and its explanation name.
         """
         with st.container(key="cards"):
-            code, trip, ask = st.columns([5, 5, 4])
+            code, trip, ask = st.columns([6, 4, 4])
         with code.container(border=True, height="stretch"):
             st.markdown(f"##### {self.words('card.code')}")
             st.code(self.text("torch"), language="python", wrap_lines=True)

@@ -141,7 +141,8 @@ def meeting(
                 product=f"{product:+.2f}".replace("-", "−"),
             )
             for pair, angle, product in zip(pairs, between, products, strict=True)
-        ]
+        ],
+        lines=2,
     )
 
     def lines(shift: int) -> list[Array]:
@@ -178,7 +179,7 @@ def meeting(
         figure,
         words("alt.meeting", query=tokens[0], key=tokens[1], n=len(pairs),
               angles=words("list.next").join(f"{np.degrees(angle):.0f}°" for angle in between)),
-        height=60 + 125 * -(-len(pairs) // 4),
+        height=60 + (390 if len(pairs) <= 4 else 300),
         arrays={"query": turned[0], "key": turned[1], "angle": between, "product": products},
         axes={"query": ("pair", "part"), "key": ("pair", "part"),
               "angle": ("pair",), "product": ("pair",)},
@@ -209,20 +210,29 @@ def arcs(centres: Array, starts: Array, angles: Array) -> Array:
     return lines.reshape(-1, 2)
 
 
-def _circles_layout(titles: Sequence[str]) -> tuple[Figure, Array]:
-    """A circle with a title for each pair, two or four a row, and their centres."""
+def _circles_layout(titles: Sequence[str], *, lines: int = 1) -> tuple[Figure, Array]:
+    """A circle with a title for each pair, two or four a row, and their centres.
+
+    Args:
+        titles: what stands above each circle.
+        lines: how many lines a title has.
+    """
     across = 2 if len(titles) <= 4 else 4
+    apart = SPACING * (0.9 + 0.3 * lines)
     centres = np.array(
-        [[SPACING * (n % across), -SPACING * 1.2 * (n // across)] for n in range(len(titles))]
+        [[SPACING * (n % across), -apart * (n // across)] for n in range(len(titles))]
     )
     layout: Figure = {
         "xaxis": _bare() | {"range": [-1.1, SPACING * (min(len(titles), across) - 1) + 1.1],
                             "constrain": "domain"},
-        "yaxis": _bare() | {"scaleanchor": "x", "range": [centres[-1, 1] - 1.1, 1.7],
+        "yaxis": _bare() | {"scaleanchor": "x", "range": [centres[-1, 1] - 1.1, 1.0 + 0.7 * lines],
                             "constrain": "domain", "constraintoward": "top"},
         "shapes": [_circle(x, y) for x, y in centres],
         "annotations": [
-            {"x": x, "y": y + 1.3, "showarrow": False, "font": {"size": 13}, "text": title}
+            {
+                "x": x, "y": y + 0.95, "yanchor": "bottom", "showarrow": False,
+                "font": {"size": 13}, "text": title,
+            }
             for (x, y), title in zip(centres, titles, strict=True)
         ],
         "showlegend": True,

@@ -34,11 +34,12 @@ def draw_sums(page: Page, one: AttentionTrace) -> None:
         terms = " + ".join(rf"{rows}\!\times\!{columns}" for rows, columns in shapes)
         sizes.append((terms, sum(rows * columns for rows, columns in shapes)))
     for name, ((of_many, n_many), (of_one, n_one)) in (("scores", products), ("matrices", sizes)):
-        relation = "=" if n_many == n_one else r"\ne"
+        # One number on both sides is said once.
+        between = "=" if n_many == n_one else rf"= {n_many} \ne"
         st.markdown(words(f"why.sums.{name}"))
         st.latex(
-            rf"{{\underbrace{{{of_many}}}_{{h\,=\,{many.config.n_heads}}} = {n_many}}}"
-            rf"\;\allowbreak {{{relation}\; {n_one} = \underbrace{{{of_one}}}_{{h\,=\,1}}}}"
+            rf"{{\underbrace{{{of_many}}}_{{h\,=\,{many.config.n_heads}}} {between} {n_one}}}"
+            rf"\;\allowbreak {{= \underbrace{{{of_one}}}_{{h\,=\,1}}}}"
         )
 
 

@@ -24,7 +24,7 @@ n_positions = max(len(labels), 16)
 left, right = st.columns(2)
 with left.container(border=True, height="stretch"):
     st.markdown(f"##### {words('rope.both', head=head)}")
-    page.show(rope.with_and_without(page), (head, token, key))
+    page.show(rope.with_and_without(page))
     st.caption(rope.say_both(page, token, key))
 with right.container(border=True, height="stretch"):
     st.markdown(

@@ -44,7 +44,7 @@ class LinksView {
     this.resizer = new ResizeObserver(() => this.resize());
     this.turn = 0;
     this.resizer.observe(this.root);
-    document.fonts?.addEventListener("loadingdone", this.onFonts = () => this.drawLines());
+    document.fonts?.addEventListener("loadingdone", this.onFonts = () => this.resize());
   }
 
   update(component) {
@@ -157,8 +157,10 @@ class LinksView {
 
   drawTokens() {
     const { tokens, words, alt } = this.header;
-    if (tokens.join("\0") !== this.measured) this.needed = 0; // arcs of these are not drawn yet
-    this.measured = tokens.join("\0");
+    const text = tokens.join("\0");
+    if (text !== this.measured) this.needed = 0; // arcs of these are not drawn yet
+    else if (this.drawnAs === "arcs") this.needed = this.stage.scrollWidth;
+    this.measured = text;
     const { layout } = this;
     const stamp = `${layout}\0${tokens.join("\0")}`;
     this.scroller.setAttribute("role", "group");

@@ -4,6 +4,7 @@ import { fill, formatNumber } from "./cells.js";
 import { element } from "./dom.js";
 import { csv, npz, png, save, svg } from "./files.js";
 
+const WIDE = 420; // pixels; from here on the buttons stand beside the axis' title
 const MOST_ROWS = 64;
 const MOST_COLUMNS = 48;
 const FORMATS = ["png", "svg", "html", "csv", "npz"];
@@ -12,6 +13,7 @@ export function addToolbar(view) {
   const { header } = view;
   view.bar ??= build(view);
   view.bar.hidden = !header.toolbar;
+  view.root.classList.toggle("th-wide", view.root.clientWidth >= WIDE);
   const { table, menu } = view.bar.parts;
   const { words } = header;
   table.textContent = words.table ?? "Table";
