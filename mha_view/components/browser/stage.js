@@ -4,11 +4,12 @@
 import { element } from "./dom.js";
 import { loadStyles } from "./load.js";
 import { unpack } from "./packet.js";
-import { band, boxAt, LANE, layOut } from "./stage_layout.js";
+import { boxAt, LANE, layOut } from "./stage_layout.js";
 import { Lines } from "./stage_lines.js";
 import { Numbers } from "./stage_numbers.js";
 import { paint, readRamps, shadeOf } from "./stage_paint.js";
 import { Player } from "./stage_play.js";
+import { stillOf } from "./stage_still.js";
 import { addWords } from "./stage_words.js";
 import { readTheme } from "./theme.js";
 
@@ -425,6 +426,11 @@ class StageView {
 
   open(name) {
     this.tell({ page: this.header.blocks[name].page }, 0);
+  }
+
+  /** The stage as HTML of its own: for a page that is saved. */
+  still() {
+    return stillOf(this.root, this.header.alt);
   }
 
   remove() {

@@ -6,7 +6,7 @@ export const LANE = ["q_rot", "k_rot", "v_band", "pattern", "heads"];
 export const OF_KV = ["k_rot", "v_band"];
 // Between each block and the next, in letters.
 const GAPS = [2.5, 0.55, 0.55, 3.3, 0.55, 0.55, 1.6, 1.5, 2.3, 2.7, 2.3];
-const SMALL_GAPS = [1, 0.3, 0.3, 1.2, 0.3, 0.3, 0.45, 0.45, 1, 1, 1];
+const SMALL_GAPS = [1, 0.3, 0.3, 1.2, 0.3, 0.3, 0.45, 0.45, 1.7, 1.2, 1];
 const WIDEST = 96; // pixels of a block
 const TALLEST = 130; // pixels of a lane
 const LEAST = 10; // pixels of a block that would be lower to scale
