@@ -13,7 +13,7 @@ from mha_view.scene import ColourScale
 from mha_view.show import Figure, Picture
 from mha_view.words import Words
 
-ROW, GAP, FRAME = 44, 20, 110  # pixels: a row with its name, the name alone, the rest
+ROW, GAP, FRAME = 44, 20, 150  # pixels: a row with its name, the name alone, the rest
 
 
 def damage(lost: Array, tasks: Sequence[str], heads: Sequence[str], words: Words) -> Picture:
@@ -57,9 +57,10 @@ def role_map(
         scale: how weights become colours.
         name: the picture's.
     """
+    # Over a single row a phone has no room for what the bar is called; the alt text says it.
     figure = _by_heads(
         name, scores, roles, heads, column_title=words("axis.head"),
-        colour=heat.share_axis(scale, words("axis.target")), hover=words("hover.role_map"),
+        colour=heat.share_axis(scale, words("axis.target") if len(roles) > 1 else ""), hover=words("hover.role_map"),
     )  # fmt: skip
     row, column = (int(n) for n in np.unravel_index(int(scores.argmax()), scores.shape))
     told = words(
@@ -86,7 +87,9 @@ def _by_heads(
     figure["data"][0]["ygap"] = GAP
     layout = figure["layout"]
     layout["yaxis"] |= {"showticklabels": False, "ticks": ""}
+    # On a phone the names below stand upright, and the axis' own name must keep clear of them.
     layout["xaxis"] |= {"tickangle": -90}
+    layout["xaxis"]["title"]["standoff"] = 34
     layout["annotations"] = [
         {
             "x": 0, "xref": "paper", "xanchor": "left", "y": place - 0.5, "yanchor": "middle",

@@ -67,6 +67,30 @@ def test_from_a_label_to_its_sentences_and_its_damage_in_two_clicks(
     expect(page.get_by_role("textbox").first).not_to_have_value(before)
 
 
+def test_a_cell_of_the_map_opens_its_sentences(page: Page, server: str) -> None:
+    words = Words("en")
+    visit(page, server, "specialisation", f"{TOY}&lang=en&s=cat&tab=map")
+    pick(page, "role_map", 9, 6)  # the seventh role, the tenth head
+    until(page, lambda: {name: query_of(page).get(name) for name in ("tab", "role", "own")},
+          {"tab": "roles", "role": "subject", "own": "1"})  # fmt: skip
+    settle(page)
+    title = words("evidence.title", role=words("role.subject"), head="L1 H3")
+    expect(page.get_by_role("heading", name=title)).to_be_visible()
+    expect(page.locator(".example")).to_have_count(6)
+
+
+def test_the_figures_are_measured_again_beside_the_page_and_stopped(
+    page: Page, server: str
+) -> None:
+    words = Words("en")
+    visit(page, server, "specialisation", f"{TOY}&lang=en&s=cat")
+    page.get_by_role("button", name=words("again.start")).click()
+    expect(page.locator(".st-key-measure_again [role=progressbar]")).to_be_visible()
+    page.get_by_role("button", name=words("again.stop")).click()
+    expect(page.get_by_role("button", name=words("again.start"))).to_be_visible()
+    expect(page.get_by_text("Measured beforehand on exactly these weights")).to_be_visible()
+
+
 STEP = re.compile(r"^Step \d+ of \d+ ")
 SLOW = f"&live_d={max(LIVE_WIDTHS)}&live_n={max(LIVE_LAYERS)}"  # a run that lasts
 
