@@ -60,7 +60,8 @@ def role_map(
     # Over a single row a phone has no room for what the bar is called; the alt text says it.
     figure = _by_heads(
         name, scores, roles, heads, column_title=words("axis.head"),
-        colour=heat.share_axis(scale, words("axis.target") if len(roles) > 1 else ""), hover=words("hover.role_map"),
+        colour=heat.share_axis(scale, words("axis.target") if len(roles) > 1 else ""),
+        hover=words("hover.role_map"),
     )  # fmt: skip
     row, column = (int(n) for n in np.unravel_index(int(scores.argmax()), scores.shape))
     told = words(
