@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: run serve test check browser bench bench-ui bench-load bench-memory notebooks clean
+.PHONY: run serve test check browser bench bench-ui bench-load bench-memory notebooks clean bench-sizes
 
 run: $(VENV)/run.stamp
 	$(BIN)/streamlit run app.py --server.port $(PORT)
@@ -29,6 +29,9 @@ browser: $(VENV)/test.stamp
 
 bench: $(VENV)/test.stamp
 	$(BIN)/python -m benchmarks.core
+
+bench-sizes: $(VENV)/test.stamp
+	$(BIN)/python -m benchmarks.sizes
 
 bench-ui: $(VENV)/test.stamp
 	$(BIN)/python -m benchmarks.ui

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mha_core.config import AttentionConfig
 from mha_core.errors import ConfigError
 from mha_core.sizes.cache import CacheLayers
 from mha_core.sizes.flops import parameters_by_matrix, projection_shapes
@@ -34,6 +33,9 @@ def from_numbers(
     >>> sizes.parameters.attention_per_layer == 4 * 768**2, sizes.crossover(causal=False)
     (True, 1536.0)
     """
+    # NumPy comes with it, which reading a file does without.
+    from mha_core.config import AttentionConfig
+
     checked = AttentionConfig(d_model, n_heads, n_kv_heads, d_head)  # type: ignore[arg-type]
     if n_layers < 1:
         raise ConfigError("setting.positive", name="n_layers", value=n_layers)

@@ -152,6 +152,9 @@ def _is_recurrent(module: nn.Module) -> bool:
 
 
 def _read(path: str, module: nn.Module, parent: nn.Module | None) -> AttentionModule | None:
+    if not module._modules and len(module._parameters) < 3:
+        # A single map, a norm or an activation.
+        return None
     parts = _projections(path, module)
     if parts is None:
         return None
@@ -225,6 +228,10 @@ def _chain(module: nn.Module, names: tuple[str, str]) -> Projection | None:
 
 def _projection(module: nn.Module, name: str) -> Projection | None:
     """Read one projection by its dotted name: a linear module or a bare parameter."""
+    first = name.partition(".")[0]
+    if first not in module._modules and first not in module._parameters:
+        # Asking a module for an attribute it has not is a hundred times as slow.
+        return None
     part: object = module
     for step in name.split("."):
         part = getattr(part, step, None)

@@ -12,12 +12,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mha_core.sizes.read import Json
 
-Array = NDArray[np.float64]
+Waves = tuple[float, ...]
 PLAIN = ("default", "mrope", "none")
 OLDER = {"su": "longrope", "ntk": "dynamic"}
 FRACTIONS = ("partial_rotary_factor", "rotary_pct", "rotary_emb_fraction", "rope_pct")
@@ -61,15 +58,15 @@ class RopeWaves:
         """Whether the file asks for other wavelengths than the base gives."""
         return self.kind not in PLAIN
 
-    def plain(self) -> Array:
+    def plain(self) -> Waves:
         """Wavelengths of the pairs as they would be unscaled, in tokens, shortest first.
 
-        >>> RopeWaves("default", 10_000.0, 4).plain().round(1).tolist()
+        >>> [round(wave, 1) for wave in RopeWaves("default", 10_000.0, 4).plain()]
         [6.3, 628.3]
         """
         return _waves_of(self.base, self.width)
 
-    def scaled(self, n_tokens: int | None = None) -> Array | None:
+    def scaled(self, n_tokens: int | None = None) -> Waves | None:
         """Wavelengths as the file scales them, in tokens; infinite for a pair that never turns.
 
         Args:
@@ -90,17 +87,21 @@ class RopeWaves:
         }.get(self.kind)
         return None if make is None else make(n_tokens or self.trained or 0)
 
-    def _linear(self, n_tokens: int) -> Array | None:
-        return None if self.factor is None else self.plain() * self.factor
+    def _linear(self, n_tokens: int) -> Waves | None:
+        factor = self.factor
+        return None if factor is None else tuple(wave * factor for wave in self.plain())
 
-    def _proportional(self, n_tokens: int) -> Array:
+    def _proportional(self, n_tokens: int) -> Waves:
         """Only a share of the pairs turns, at the wavelengths of a whole head."""
         share = _number(self.fields.get("partial_rotary_factor")) or 1.0
-        waves = self.plain() * (_number(self.fields.get("factor")) or 1.0)
-        waves[int(share * self.width // 2) :] = np.inf
-        return waves
+        factor = _number(self.fields.get("factor")) or 1.0
+        n_turning = int(share * self.width // 2)
+        return tuple(
+            wave * factor if pair < n_turning else math.inf
+            for pair, wave in enumerate(self.plain())
+        )
 
-    def _dynamic(self, n_tokens: int) -> Array | None:
+    def _dynamic(self, n_tokens: int) -> Waves | None:
         """The base grows with the context once it is longer than the trained one."""
         if self.factor is None or not self.trained or self.width < 4:
             return None
@@ -108,7 +109,7 @@ class RopeWaves:
         base = self.base * grown ** (self.width / (self.width - 2))
         return _waves_of(base, self.width)
 
-    def _yarn(self, n_tokens: int) -> Array | None:
+    def _yarn(self, n_tokens: int) -> Waves | None:
         """Short waves stay, long ones are stretched, with a ramp between two pairs."""
         original = self.original or self.trained
         if self.factor is None or not original or self.base <= 1:
@@ -120,42 +121,45 @@ class RopeWaves:
             low, high = math.floor(low), math.ceil(high)
         low, high = max(low, 0), min(high, self.width - 1)
         high += 0.001 * (low == high)
-        stretched = np.clip((np.arange(self.width // 2) - low) / (high - low), 0, 1)
-        speeds = 1 / self.plain()
-        waves: Array = 1 / (speeds / self.factor * stretched + speeds * (1 - stretched))
-        return waves
+        factor, found = self.factor, []
+        for pair, wave in enumerate(self.plain()):
+            stretched = min(max((pair - low) / (high - low), 0.0), 1.0)
+            found.append(1 / (stretched / (wave * factor) + (1 - stretched) / wave))
+        return tuple(found)
 
     def _pair_that_turns(self, times: float, context: int) -> float:
         """The pair that makes so many turns within a context, between two whole pairs."""
         return self.width * math.log(context / (times * 2 * math.pi)) / (2 * math.log(self.base))
 
-    def _longrope(self, n_tokens: int) -> Array | None:
+    def _longrope(self, n_tokens: int) -> Waves | None:
         """One factor a pair: a short list within the original context, a long one beyond."""
         original = self.original or 0
         name = "long_factor" if n_tokens > original else "short_factor"
         factors = self.fields.get(name)
         if not isinstance(factors, list) or len(factors) != self.width // 2:
             return None
-        waves: Array = self.plain() * np.array(factors, dtype=float)
-        return waves
+        if not all(_number(factor) for factor in factors):
+            return None
+        return tuple(wave * factor for wave, factor in zip(self.plain(), factors, strict=True))
 
-    def _llama3(self, n_tokens: int) -> Array | None:
+    def _llama3(self, n_tokens: int) -> Waves | None:
         """Waves that fit the original context often stay; those that do not fit are stretched."""
         low, high = (_number(self.fields.get(f"{name}_freq_factor")) for name in ("low", "high"))
         if not self.factor or not self.original or not low or not high:
             return None
-        waves = self.plain()
-        if high == low:
-            return np.where(waves > self.original / low, waves * self.factor, waves)
-        share = np.clip((self.original / waves - low) / (high - low), 0, 1)
-        scaled: Array = waves / ((1 - share) / self.factor + share)
-        return scaled
+        factor, original, found = self.factor, self.original, []
+        for wave in self.plain():
+            if high == low:
+                share = float(wave <= original / low)
+            else:
+                share = min(max((original / wave - low) / (high - low), 0.0), 1.0)
+            found.append(wave / ((1 - share) / factor + share))
+        return tuple(found)
 
 
-def _waves_of(base: float, width: int) -> Array:
+def _waves_of(base: float, width: int) -> Waves:
     """2π · base^(2i/d) for each pair i."""
-    waves: Array = 2 * math.pi * base ** (np.arange(0, width, 2) / width)
-    return waves
+    return tuple(2 * math.pi * base ** (place / width) for place in range(0, width, 2))
 
 
 def read_rope(config: Json, d_head: int | None) -> tuple[RopeWaves, ...]:

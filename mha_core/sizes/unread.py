@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mha_core.sizes.architectures import knows_word, reads_key
 from mha_core.sizes.check import MEANING, NAMES, stated
 from mha_core.sizes.read import Json
 
@@ -124,6 +123,9 @@ def _is_read(key: str, value: object, config: Any) -> bool:
     """Whether the class's own code names the key, and knows the value where that decides."""
     if config is None:
         return False
+    # Where there is no class, nothing of transformers' kind is loaded.
+    from mha_core.sizes.architectures import knows_word, reads_key
+
     if key in BY_VALUE and isinstance(value, str):
         return knows_word(type(config), value)
     if type(value) is int and _has_same(key, value, config):

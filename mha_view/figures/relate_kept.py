@@ -161,7 +161,8 @@ def wavelengths(rope: Sequence[RopeWaves], n_tokens: int, words: Words) -> Pictu
     levels: dict[int, str] = {}
     for place, waves in enumerate(rope):
         name = waves.layers or words("waves.all")
-        plain, scaled = waves.plain(), waves.scaled(n_tokens)
+        plain, told_waves = np.array(waves.plain()), waves.scaled(n_tokens)
+        scaled = None if told_waves is None else np.array(told_waves)
         pairs = np.arange(len(plain))
         colour = ink("query" if place == 0 else "key")
         lines.append(_wave(pairs, plain, words("waves.before", layers=name), colour, "dot"))

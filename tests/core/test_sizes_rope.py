@@ -56,8 +56,7 @@ def test_scaled_waves_are_transformers(name: str, n_tokens: int) -> None:
 
 def test_zones_of_llama_by_hand() -> None:
     waves = RopeWaves("llama3", 10_000.0, 64, 8192, 1024, fields=SCALINGS["llama3"])
-    plain, scaled = waves.plain(), waves.scaled()
-    assert scaled is not None
+    plain, scaled = np.array(waves.plain()), np.array(waves.scaled())
     stay, stretched = plain < 1024 / 4, plain > 1024
     assert scaled[stay] == pytest.approx(plain[stay])
     assert scaled[stretched] == pytest.approx(8 * plain[stretched])
@@ -118,7 +117,7 @@ def test_every_file_says_what_it_says_or_nothing(path: Path) -> None:
         return
     for waves in read_rope(config, 64) if isinstance(config, dict) else ():
         scaled = waves.scaled(5000)
-        assert scaled is None or (np.all(scaled > 0) and len(scaled) == len(waves.plain()))
+        assert scaled is None or (min(scaled) > 0 and len(scaled) == len(waves.plain()))
 
 
 def test_the_report_names_the_longest_wave() -> None:
