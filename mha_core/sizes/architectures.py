@@ -32,7 +32,8 @@ RENAMED = {
     "T5WithLMHeadModel": "T5ForConditionalGeneration",
     "RWForCausalLM": "FalconForCausalLM",
     "RWModel": "FalconModel",
-    "BartForMaskedLM": "BartForConditionalGeneration",
+    "PhiMoEForCausalLM": "PhimoeForCausalLM",
+    "MPTForCausalLM": "MptForCausalLM",
 }
 # The same class in another framework.
 FRAMEWORKS = ("TF", "Flax")

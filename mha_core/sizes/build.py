@@ -24,6 +24,7 @@ from mha_core.sizes.architectures import (
     is_from_elsewhere,
     named_class,
     part_of_class,
+    reads_key,
     type_of,
 )
 from mha_core.sizes.check import MAIN_NAMES, NAMES, refuse_uneven, stated
@@ -198,7 +199,8 @@ def _with_present_names(config: Json, kind: Any, notes: list[Note]) -> Json:
             new
             and old
             and old not in fields
-            and not any(config.get(n) for n in names if n in fields)
+            and not any(n in config for n in names if n in fields)
+            and not reads_key(kind, old)
         ):
             config = {**config, new: config[old]}
             notes.append(Note("sizes.note.renamed", old=old, new=new))

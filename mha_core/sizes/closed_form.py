@@ -15,10 +15,9 @@ from mha_core.errors import Note
 from mha_core.sizes.cache import CacheLayers
 from mha_core.sizes.check import MAIN_NAMES, NAMES, refuse_missing, stated
 from mha_core.sizes.flops import projection_shapes
-from mha_core.sizes.plain import USED, number, plain_sizes, stated_sizes
+from mha_core.sizes.plain import number, plain_sizes, stated_sizes
 from mha_core.sizes.read import Json
 from mha_core.sizes.report import Chain, Layer, Parameters, Sizes
-from mha_core.sizes.unread import suspicious_keys
 
 
 @dataclass(frozen=True)
@@ -195,7 +194,8 @@ LABELS_NOT = re.compile(r"type$|pattern|attention|attn|glu|mlp|ffn|head|layer|no
 # Lists with an entry a stage or a layer, which then need not be counted.
 PATTERNS = ("depths", "block_sizes", "layers_block_type", "hybrid_override_pattern")
 HEADED = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "ChatGLMModel")
-SUFFIXES = ("ForCausalLM", "Model", "LMHeadModel", "ForConditionalGeneration")
+SUFFIXES = ("ForCausalLM", "Model")
+OWN_NAMES = {"QWenLMHeadModel", "ChatGLMForConditionalGeneration"}
 # What every family's formulas take into account.
 MODELLED = frozenset(
     name
@@ -235,7 +235,7 @@ def family_of(config: Json) -> Family | None:
     name = _class_name(config)
     if family is None or "block_configs" in config:
         return None
-    is_own = not name or name in {family.prefix + suffix for suffix in SUFFIXES}
+    is_own = not name or name in OWN_NAMES | {family.prefix + suffix for suffix in SUFFIXES}
     return family if is_own else None
 
 
@@ -291,7 +291,9 @@ def closed_form(config: Json, notes: list[Note], version: str | None) -> Sizes:
     if family and not odd:
         sizes = _with_family(stated_sizes(main), main, family, notes)
     elif version is None and (family is None or in_library):
-        sizes = _stated_of_all_layers(main)
+        # KV heads and a head's size may differ by layer, or be read otherwise than written.
+        sizes = stated_sizes(main)
+        sizes = replace(sizes, first=Layer(n_heads=sizes.first.n_heads))
         notes.append(_stands_back(config, sizes, odd))
     else:
         sizes = _from_elsewhere(main, family, odd, notes)
@@ -309,13 +311,6 @@ def closed_form(config: Json, notes: list[Note], version: str | None) -> Sizes:
     return replace(
         sizes, model_type=_text(config.get("model_type")), notes=tuple(dict.fromkeys(notes))
     )
-
-
-def _stated_of_all_layers(config: Json) -> Sizes:
-    """What the file states; KV heads and head size only where nothing says that layers differ."""
-    sizes = stated_sizes(config)
-    differs = any(found.changes_attention for found in suspicious_keys(config, USED))
-    return replace(sizes, first=Layer(n_heads=sizes.first.n_heads)) if differs else sizes
 
 
 def _stands_back(config: Json, sizes: Sizes, odd: list[str]) -> Note:

@@ -64,7 +64,9 @@ def _sizes(raw: Json, config: Any, root: nn.Module | None) -> Iterator[tuple[str
         if name in raw or aliases.get(name, set()) & raw.keys() or name in kind.sub_configs:
             continue
         value = attribute(config, name)
-        if POSITIONS.search(name) and isinstance(value, int) and not isinstance(value, bool):
+        if value is None and name.endswith("window"):
+            yield name, None
+        elif POSITIONS.search(name) and isinstance(value, int) and not isinstance(value, bool):
             lengths = _lengths(root) if lengths is None else lengths
             if value in lengths:
                 yield name, value
@@ -101,8 +103,8 @@ def _lengths(root: nn.Module | None) -> set[int]:
 
 def _told(value: object) -> str:
     """A value as the file would write it; a long list as runs."""
-    if isinstance(value, bool):
-        return str(value).lower()
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
     if isinstance(value, list | tuple):
         runs = [(item, sum(1 for _ in run)) for item, run in groupby(value)]
         kinds = Counter(value)

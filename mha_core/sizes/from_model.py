@@ -83,6 +83,7 @@ def sizes_of_built(built: Built, config: Json) -> Sizes:
         root = _part(model, main) if main is not whole else model
     top = _describe(main, root, main_name=name)
     notes = [*built.notes, *top.notes, *notes, *_filled_in(built.raw, whole, model)]
+    notes += _overruled(config, main, top)
     absent = _absent_parts(built.raw, whole)
     notes += [Note("sizes.note.absent_part", name=part) for part in absent]
     is_counted = not any(note.key in UNCOUNTED for note in notes)
@@ -165,6 +166,21 @@ def _judge_unread(raw: Json, whole: Any, main: str | None) -> tuple[bool, list[N
 
 def _type(config: Any) -> str:
     return getattr(config, "model_type", None) or type(config).__name__
+
+
+def _overruled(config: Json, main: Any, top: Sizes) -> Iterator[Note]:
+    """Sizes in the file that the class passes over while it makes its own of the others."""
+    own = _raw_of(config)
+    for meaning in ("n_kv_heads", "d_head"):
+        found = stated(own, meaning)
+        held = {getattr(layer, meaning) for layer in top.layers}
+        if found is None or not held - {None} or attribute(main, "kv_lora_rank") is not None:
+            continue
+        name, value = found
+        declared = name in type(main).__dataclass_fields__ or name in type(main).attribute_map
+        if type(value) is int and value not in held and not declared:
+            built = min(held - {None})
+            yield Note("sizes.note.shapes_win", name=name, stated=value, built=built)
 
 
 def _filled_in(raw: Json, whole: Any, model: nn.Module | None) -> list[Note]:

@@ -174,7 +174,9 @@ def _read(path: str, module: nn.Module, parent: nn.Module | None) -> AttentionMo
 
 def _projections(path: str, module: nn.Module) -> tuple[str, dict[str, Projection]] | None:
     for names in SEPARATE:
-        query, key, value = (_projection(module, name) for name in names)
+        query = _projection(module, names[0])
+        key = _projection(module, names[1]) if query else None
+        value = _projection(module, names[2]) if key else None
         if query and key and (value or _is_absent(module, names[2])):
             return "separate", {"query": query, "key": key, **({"value": value} if value else {})}
     query = _projection(module, "q_proj") or _chain(module, QUERY_CHAIN)

@@ -28,7 +28,7 @@ def draw_compared(subject: Subject, words: Words) -> dict[str, Sizes]:
         words("cache.others"), list(titles), format_func=titles.__getitem__,
         max_selections=MOST_OTHERS, placeholder=words("cache.choose"), **_bind_others(),
     )  # fmt: skip
-    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    left, right = st.columns([5, 1], vertical_alignment="bottom")
     left.segmented_control(
         words("cache.float"), get_args(FloatType), required=True,
         format_func=lambda name: words(f"stored.{name}"), **state.bind("float_type"),
@@ -116,7 +116,7 @@ def _fits(sizes: Sizes, words: Words) -> str:
 
 def draw_fits(compared: Mapping[str, Sizes], words: Words) -> None:
     """How long a context fits beside the weights, against the memory."""
-    left, right = st.columns([1, 3], vertical_alignment="bottom")
+    left, right = st.columns([1, 5], vertical_alignment="bottom")
     left.number_input(words("fits.memory"), 1, 100_000, step=8, **state.bind("memory"))
     right.segmented_control(
         words("fits.weights"), get_args(WeightType), required=True,

@@ -7,7 +7,7 @@ import pytest
 from tests.core import sizes_mutations
 from tests.core.sizes_mutations import faults, mutate, originals
 
-SEEDS = range(0, 1000, 25)
+SEEDS = range(0, 1000, 50)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
