@@ -9,16 +9,17 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 import torch
 
 from mha_core.heads.evaluate import Progress
-from mha_core.heads.measures import MEASURES, Seen
+from mha_core.heads.measures import MEASURES, Seen, entropy
 from mha_core.heads.report import count_figures
 from mha_core.language.tokenizer import load_tokenizer
+from mha_core.whatif import look_again
 from mha_view import compute
 from mha_view.explore import (
     bench,
@@ -35,12 +36,12 @@ from mha_view.explore.board import Board
 from mha_view.explore.grouping import group_tokens
 from mha_view.explore.passport import Line, passport
 from mha_view.explore.tabs import tab_of
-from mha_view.figures import explore
+from mha_view.figures import explore, whatif
 from mha_view.heavy import line
 from mha_view.jobs import Job
 from mha_view.menu import SECTIONS
 from mha_view.panel import literal, number
-from mha_view.scene import Scene, read_link
+from mha_view.scene import MaskName, Scene, read_link
 from mha_view.texts import TEXTS
 from mha_view.words import LANGS, Words
 from tests.view.test_pages import CHINESE, html, open_app, pictures, texts
@@ -394,6 +395,26 @@ def test_one_sentence_scores_the_same_in_the_gallery_and_in_the_evaluation(
 
 
 @pytest.mark.parametrize("lang", LANGS)
+def test_every_page_that_prints_a_mean_entropy_prints_the_measure(lang: str) -> None:
+    words, scene = Words(lang), Scene(lang=lang, text=TEXTS["cat"], mask="window")
+    trace, labels = compute.layer_of(scene), compute.reading_of(scene).labels
+    picture = whatif.masks(scene, trace, 1, labels, words)
+    for mask in get_args(MaskName):
+        keep = compute.keep_of(scene.with_(mask=mask), len(labels))
+        pattern = look_again(trace, 1, keep=keep)
+        score = float(MEASURES["entropy"].score(pattern, Seen(keep)))
+        assert abs(score - entropy(pattern).mean()) > 0.005 or keep.sum(-1).min() > 1
+        assert words("title.entropy", title=words(f"mask.{mask}"), entropy=f"{score:.2f}") in (
+            picture.alt
+        )
+    app = open_app("why_heads", scene)
+    score = float(MEASURES["entropy"].score(trace.pattern, Seen(trace.keep)).mean())
+    everything = texts(app) + html(app) + "".join(table.value.to_csv() for table in app.table)
+    assert f"{score:.3f}" in everything
+    assert words("why.entropy") in everything
+
+
+@pytest.mark.parametrize("lang", LANGS)
 def test_which_rows_count_is_printed_where_the_number_is(lang: str) -> None:
     words = Words(lang)
     scene = Scene(lang=lang, text=TEXTS["repeat"], sort="first")
@@ -409,7 +430,7 @@ def test_which_rows_count_is_printed_where_the_number_is(lang: str) -> None:
     assert told in texts(app)
     for name in ("specialisation", "compare"):
         page = open_app(name, scene)
-        everything = html(page) + texts(page) + "".join(str(t.value) for t in page.table)
+        everything = html(page) + texts(page) + "".join(t.value.to_csv() for t in page.table)
         assert words("counted.third") in everything, name
 
 
