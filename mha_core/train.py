@@ -14,7 +14,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Train from the command line. Ctrl-C leaves the last report's weights and state."""
     parser = argparse.ArgumentParser(prog="python -m mha_core.train", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("trained"), help="folder to write to")
-    parser.add_argument("--seed", type=int, default=4, help="4 is the shipped model's")
+    parser.add_argument("--seed", type=int, default=3, help="3 is the shipped model's")
     parser.add_argument("--steps", type=int, default=Recipe.steps)
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)

@@ -9,7 +9,6 @@ A scene may name a model that its session does not hold; the shipped one then st
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,6 +26,7 @@ from mha_view.scene import Scene
 from mha_view.store import STORE, kept
 
 if TYPE_CHECKING:
+    from mha_core.language.known import Unlearned
     from mha_core.language.tokenizer import Token
     from mha_core.model.toy import ToyModel
     from mha_core.trace import AttentionTrace
@@ -70,25 +70,34 @@ def read_text(text: str, with_bos: bool) -> Reading:
     if with_bos:
         tokens = (tokenizer.bos, *tokens)
     n_left_out, tokens = max(0, len(tokens) - MOST_TOKENS), tokens[:MOST_TOKENS]
-    return Reading(tokens, tuple(label_of(token, text) for token in tokens), n_left_out)
+    return Reading(tokens, tuple(token.display for token in tokens), n_left_out)
 
 
-def label_of(token: Token, text: str) -> str:
-    """What is printed for a token of a text: a byte with the character it is a part of, and a
-    character that cannot be seen by its number.
+def unlearned_of(scene: Scene) -> tuple[Unlearned, ...]:
+    """The sentence's words that the shipped model has not learned; none under other weights."""
+    if scene.weights != "toy":
+        return ()
+    return _unlearned(scene.text)
 
-    >>> reading = read_text("a ž\u200f", False)
-    >>> reading.labels
-    ('a', 'ž·0xC5', 'ž·0xBE', 'U+200F·0xE2', 'U+200F·0x80', 'U+200F·0x8F')
-    """
-    if token.kind != "byte":
-        return token.display
-    character = text[token.start : token.end]
-    if unicodedata.combining(character):
-        character = f"◌{character}"
-    elif not character.isprintable():
-        character = f"U+{ord(character):04X}"
-    return f"{character}·{token.display}"
+
+@kept
+def _unlearned(text: str) -> tuple[Unlearned, ...]:
+    """The words of a text that the shipped model has not learned, places with `<bos>` counted."""
+    from mha_core.language.known import unlearned_words
+
+    return unlearned_words(read_text(text, True).tokens, text)
+
+
+def strange_places(scene: Scene) -> frozenset[int]:
+    """The places of the tokens of words that the shipped model has not learned."""
+    return frozenset(place for one in unlearned_of(scene) for place in one.group.places)
+
+
+def fragments_of(scene: Scene) -> frozenset[int]:
+    """The places of tokens that are only a part of a word or of a character."""
+    from mha_core.language.groups import fragments
+
+    return fragments(reading_of(scene).tokens, scene.text)
 
 
 def is_trained(scene: Scene) -> bool:

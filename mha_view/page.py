@@ -18,6 +18,7 @@ from mha_view.formulas import FORMULAS, formula
 from mha_view.scene import TOKEN_AXIS, Scene
 from mha_view.show import Picture, settings_of, show
 from mha_view.symbols import symbols
+from mha_view.unlearned import draw_unlearned
 from mha_view.walk import stage
 from mha_view.words import Words
 
@@ -78,6 +79,11 @@ class Page:
     def focus(self) -> int:
         """The place of the focus token among the sentence's tokens."""
         return thread.focus_of(self.scene)
+
+    @property
+    def fragments(self) -> frozenset[int]:
+        """The places of tokens that are only a part of a word or of a character."""
+        return compute.fragments_of(self.scene)
 
     @property
     def kv_head(self) -> int:
@@ -300,6 +306,7 @@ def open_page_as(kind: type[AnyPage], name: str, now: Scene | None = None) -> An
     if not compute.is_trained(now):
         st.html(f'<p class="standing">{words("random.chip")}</p>')
     page.draw_thread()
+    draw_unlearned(words, now)
     for way in compute.outside_training(now):
         st.caption(f"⚠ {words(f'outside.{way}', most=compute.TRAINED_TOKENS)}")
     return page

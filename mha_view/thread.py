@@ -34,4 +34,10 @@ def place_focus(place: int) -> None:
 def _clearest_query(scene: Scene) -> int:
     """The query of the chosen head's clearest look."""
     key = ("clearest query", compute.walk_key(scene), scene.layer, head_of(scene))
-    return STORE.get(key, lambda: clearest_look(compute.layer_of(scene).pattern[head_of(scene)])[0])
+    return STORE.get(key, lambda: _look(scene)[0])
+
+
+def _look(scene: Scene) -> tuple[int, int]:
+    """The query and the key of the chosen head's clearest look, parts of words left out."""
+    pattern = compute.layer_of(scene).pattern[head_of(scene)]
+    return clearest_look(pattern, compute.fragments_of(scene))

@@ -39,6 +39,8 @@ def fill_card(card: str, report: Mapping[str, Any], curves: Curves, lang: Lang =
         "knockout": _knockout(report, words),
         "copying": words["copying"].format(**report["copying"]),
         "everyday": words["everyday"].format(**_everyday(report)),
+        "reach": _reach(report, words),
+        "typed": _typed(report, words),
         "thresholds": _thresholds(report, words),
     }
     known = [found.group(2) for found in MARKS.finditer(card)]
@@ -109,6 +111,42 @@ def _everyday(report: Mapping[str, Any]) -> dict[str, float]:
             f"{lang}_recent": found["most recent noun"],
         }
     return figures
+
+
+def _share(found: Mapping[str, Any] | None) -> str:
+    """How often an antecedent was found, beside the nearest candidate, and of how many."""
+    if found is None:
+        return "–"
+    return f"{found['found']:.2f} ({found['nearest']:.2f}; n = {found['n']})"
+
+
+def _reach(report: Mapping[str, Any], words: Mapping[str, Any]) -> str:
+    """How often the named heads find antecedents, by how well the word is known."""
+    rows = [
+        [told, *(_share(report["reach"][lang]["tiers"][tier]) for lang in ("english", "chinese"))]
+        for tier, told in words["tier"].items()
+    ]
+    following = {
+        f"{lang[:2]}_{key}": value
+        for lang, found in report["next"].items()
+        for key, value in found.items()
+    }
+    return f"{_table(words['reach_head'], rows)}\n\n{words['next'].format(**following)}"
+
+
+def _typed(report: Mapping[str, Any], words: Mapping[str, Any]) -> str:
+    """The sentences as people type them: their tokens, and antecedents found."""
+    english, chinese = (report["typed"][lang] for lang in ("english", "chinese"))
+    told: str = words["typed"].format(
+        letters=english["tokens"]["letters"], a_word=english["tokens"]["tokens a word"],
+        a_character=chinese["tokens"]["tokens a character"],
+        en_bytes=english["tokens"]["bytes"], zh_bytes=chinese["tokens"]["bytes"],
+    )  # fmt: skip
+    rows = [
+        [name, *(_share(each["antecedents"].get(known)) for each in (english, chinese))]
+        for known, name in words["knowledge"].items()
+    ]
+    return f"{told}\n\n{_table(words['reach_head'], rows)}"
 
 
 def _thresholds(report: Mapping[str, Any], words: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mha_core.arrays import Floats
+from mha_core.heads import antecedents
 from mha_core.heads.ablation import ablate, each_head_off, mean_heads
 from mha_core.heads.everyday import (
     agreement_right,
@@ -52,6 +53,8 @@ from mha_core.heads.roles import (
     repeat_roles,
 )
 from mha_core.heads.sample import Interval, bootstrap
+from mha_core.language.documents import Kind
+from mha_core.language.lexicon import Language
 from mha_core.language.mixture import make_documents
 from mha_core.model.toy import Head, ToyModel
 
@@ -74,6 +77,19 @@ THRESHOLDS = {
     "everyday agreement": 0.90,
 }
 
+
+# Each language's role of finding antecedents.
+PRONOUNS: tuple[tuple[Language, Kind], ...] = (("english", "pronoun"), ("chinese", "pronoun_zh"))
+
+# Share of antecedents the named head finds in grammar documents, by what it knows of the word.
+TIER_THRESHOLDS = {"long": 0.80, "held": 0.80, "new": 0.70}
+
+# The default sentences up to the marked place, and the word that comes there.
+NEXT_WORDS = {
+    "english": ("The cat sat on the mat because it was", "tired"),
+    "chinese": ("小狗追小猫，因为它很", "饿"),
+}
+NEXT_AMONG = 5
 
 # Accuracy on pairs without the edge: at most so much in role heads, at least so much in controls.
 KNOCKOUTS = {"reference": (0.2, 0.95), "predicate": (0.25, 0.9), "receiver": (0.25, 0.9)}
@@ -151,6 +167,38 @@ def _cut_target(inside: NDArray[np.bool_]) -> Knock:
 def _cut_distractor(layer: int, pair: Pair) -> tuple[list[int] | slice, list[int]]:
     """Forbid query → distractor in every head."""
     return slice(None), [] if pair.distractor is None else [pair.distractor]
+
+
+def measure_reach(model: ToyModel, roles: Mapping[str, Role], count: int = COUNT) -> dict[str, Any]:
+    """How often the named head of each language finds antecedents, by tier, and in typed text."""
+    found: dict[str, Any] = {}
+    for language, kind in PRONOUNS:
+        head = roles[kind].head
+        tiers = antecedents.measure_tiers(model, language, head, SCORE_SEED, count)
+        found[language] = {"head": head, "tiers": {t: asdict(share) for t, share in tiers.items()}}
+    return found
+
+
+def measure_typed(model: ToyModel, roles: Mapping[str, Role]) -> dict[str, Any]:
+    """The sentences as people type them: how they fall into tokens, and antecedents found."""
+    found: dict[str, Any] = {}
+    for language, kind in PRONOUNS:
+        shares = antecedents.measure_typed(model, language, roles[kind].head)
+        found[language] = {
+            "tokens": antecedents.typed_tokens(language),
+            "antecedents": {known: asdict(share) for known, share in shares.items()},
+        }
+    return found
+
+
+def measure_next_words(model: ToyModel) -> dict[str, Any]:
+    """The place of the true next word of the default sentences among all words, from 1."""
+    found: dict[str, Any] = {}
+    for language, (beginning, word) in NEXT_WORDS.items():
+        guesses = model.predict(beginning, len(model.tokenizer))
+        place = [shown for shown, _ in guesses].index(word)
+        found[language] = {"word": word, "place": place + 1, "p": guesses[place][1]}
+    return found
 
 
 def measure_everyday(model: ToyModel, roles: Mapping[str, Role]) -> dict[str, Any]:
@@ -268,7 +316,8 @@ class Progress:
 
 # About how long a piece of each part takes, beside the others.
 SECONDS = {
-    "roles": 0.35, "tasks": 0.12, "copying": 0.2, "knockout": 0.45, "heads": 0.6, "damage": 1.0,
+    "roles": 0.35, "tasks": 0.12, "copying": 0.2, "knockout": 0.45, "reach": 1.5, "heads": 0.6,
+    "damage": 1.0,
 }  # fmt: skip
 
 
@@ -290,6 +339,7 @@ def evaluate_parts(
     """
     heads = [(layer, head) for layer in range(model.n_layers) for head in range(model.n_heads)]
     pieces = {"roles": len(KINDS) + 1, "tasks": len(TASKS), "copying": 1, "knockout": len(TASKS)}
+    pieces["reach"] = 1
     if full:
         pieces |= {"copying": 1 + len(heads), "heads": 1, "damage": len(TASKS)}
     total = sum(SECONDS[part] * number for part, number in pieces.items())
@@ -319,6 +369,9 @@ def evaluate_parts(
         yield step("knockout")
         report["knockout"][task] = measure_knockout(model, task, count)
     report["everyday"] = measure_everyday(model, roles)
+    yield step("reach")
+    report["reach"] = measure_reach(model, roles, count)
+    report["next"] = measure_next_words(model)
     report["passed"] = judge(report)
     if not full:
         return report
@@ -334,6 +387,7 @@ def evaluate_parts(
     for task in TASKS:
         yield step("damage")
         report["damage"]["tasks"][task] = measure_damage(model, task, means, damage_count)
+    report["typed"] = measure_typed(model, roles)
     return report
 
 
@@ -379,4 +433,9 @@ def judge(report: Mapping[str, Any]) -> dict[str, bool]:
     passed["everyday agreement"] = (
         everyday["agreement"]["found"] >= THRESHOLDS["everyday agreement"]
     )
+    for language, reach in report["reach"].items():
+        for tier, least in TIER_THRESHOLDS.items():
+            passed[f"{tier} {language}"] = reach["tiers"][tier]["found"] >= least
+    for language, following in report["next"].items():
+        passed[f"next word {language}"] = following["place"] <= NEXT_AMONG
     return passed

@@ -204,8 +204,8 @@ def query_logits(
         chosen = pairs[part]
         ids = pad_ids([pair.ids for pair in chosen])
         keep = None if knock is None else _knocked(model, ids, chosen, knock)
-        logits = model.run(ids, keep=keep, edit_heads=edit_heads).logits
-        found.append(logits[torch.arange(len(chosen)), [pair.query for pair in chosen]])
+        queries = torch.tensor([pair.query for pair in chosen])
+        found.append(model.run(ids, keep=keep, edit_heads=edit_heads, at=queries).logits)
     return torch.cat(found)
 
 

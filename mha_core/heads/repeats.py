@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mha_core.heads.measures import MEASURES, Measure, Seen
 from mha_core.heads.probe import Floats, pad_ids, patterns_of
-from mha_core.language.repeats import LONGEST, SHORTEST
+from mha_core.language.repeats import LONGEST, SHORTEST, core_words
 from mha_core.language.tokenizer import load_tokenizer
 from mha_core.model.toy import EditHeads, ToyModel
 
@@ -35,8 +35,9 @@ REPEAT_ROLES: Mapping[str, Measure] = {
 
 @cache
 def word_ids() -> tuple[int, ...]:
-    """Every word of the vocabulary."""
-    return tuple(entry.id for entry in load_tokenizer().entries if entry.kind == "word")
+    """The grammar's own words; those of the longer lists are each too rare in training."""
+    tokenizer = load_tokenizer()
+    return tuple(tokenizer.id_of(word) for word in core_words())
 
 
 @cache

@@ -147,6 +147,12 @@ def format_report(report: Mapping[str, Any]) -> str:
     for name, found in report["everyday"].items():
         shown = {key: value for key, value in found.items() if key != "missed"}
         lines.append(f"everyday {name}: {shown}")
+    for language, reach in report["reach"].items():
+        shares = {tier: (one["found"], one["nearest"]) for tier, one in reach["tiers"].items()}
+        lines.append(f"antecedents {language}, found and nearest candidate: {shares}")
+    lines.append(f"next words: {report['next']}")
+    for language, typed in report.get("typed", {}).items():
+        lines.append(f"typed {language}: {typed}")
     failed = [name for name, passed in report["passed"].items() if not passed]
     lines.append(
         f"thresholds met: {len(report['passed']) - len(failed)} of {len(report['passed'])}"

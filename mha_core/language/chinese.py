@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-import random
+from functools import cache
 
 from mha_core.language.documents import Choice, Document, Relation
 from mha_core.language.english import Mention, is_minimal
-from mha_core.language.lexicon import Lexicon, Noun, invent_word, load_lexicon, settle
+from mha_core.language.lexicon import (
+    Chance,
+    Lexicon,
+    Noun,
+    invent_word,
+    load_lexicon,
+    long_words,
+    nouns_of,
+    read_pairs,
+    settle,
+)
+from mha_core.language.vocabulary import load_list
 
 PRONOUN = {"he": "他", "she": "她", "it": "它"}
 LINKS = ("，因为", "，因为", "，因为", "，所以", "，但是", "，于是", "，可是", "，不过", "，", "。")
@@ -29,10 +40,13 @@ def say(document: Document, *parts: str) -> int:
     return document.last
 
 
-def mention(document: Document, draw: random.Random, noun: Noun, pronoun: str) -> Mention:
+def mention(document: Document, draw: Chance, noun: Noun, pronoun: str) -> Mention:
     """Say a noun, sometimes with a word before it."""
     if not noun.is_name and draw.random() < 0.2:
-        classifiers = [c for c, nouns in lexicon().pairs("classifiers") if noun.word in nouns]
+        classifiers = classifiers_of().get(noun.word, ())
+        if noun.is_person and draw.random() < 0.2:
+            document.add(draw.choice(lexicon().people).word, "的")
+            return Mention(noun, document.add(noun.word), pronoun)
         before = ["我 的", "这 个", "我们 的"]
         if classifiers:
             before += [f"一 {classifiers[0]}", f"那 {classifiers[0]}"]
@@ -40,18 +54,52 @@ def mention(document: Document, draw: random.Random, noun: Noun, pronoun: str) -
     return Mention(noun, document.add(noun.word), pronoun)
 
 
-def pick(draw: random.Random, *sections: str) -> Noun:
+@cache
+def classifiers_of() -> dict[str, tuple[str, ...]]:
+    """The classifiers of each noun that has one of its own."""
+    found: dict[str, tuple[str, ...]] = {}
+    for classifier, nouns in (*lexicon().pairs("classifiers"), *_long_pairs()):
+        for noun in nouns:
+            found[noun] = (*found.get(noun, ()), classifier)
+    return found
+
+
+@cache
+def _long_pairs() -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Classifiers of the longer lists with the nouns training says."""
+    said = {noun.word for noun in nouns_of("chinese", "long", ("people", "animals", "things"))}
+    pairs = read_pairs(load_list("chinese_words")["classifiers"]["pairs"])
+    kept = [(c, tuple(word for word in nouns if word in said)) for c, nouns in pairs]
+    return tuple((classifier, nouns) for classifier, nouns in kept if nouns)
+
+
+def pick(draw: Chance, *sections: str) -> Noun:
     """A noun of one of these sections."""
-    nouns: list[Noun] = [n for section in sections for n in getattr(lexicon(), section)]
-    return draw.choice(nouns)
+    return draw.noun("chinese", *sections)
 
 
-def pick_person(draw: random.Random) -> Noun:
+def verb_for(draw: Chance, key: str) -> str:
+    """A verb of one line of the file, of the longer lists now and then."""
+    if key in ("social", "handle") and draw.reaches():
+        return draw.choice(long_words("chinese", "verbs", key))
+    return draw.choice(lexicon().words("verbs", key))
+
+
+def common_trait(draw: Chance, noun: Noun) -> str:
+    """What any such noun may be after 很: the commonest oftener, 累 before 渴."""
+    if draw.reaches():
+        return draw.choice(
+            long_words("chinese", "adjectives", "thing" if noun.is_thing else "animate")
+        )
+    return draw.ranked(lexicon().words("adjectives", "any" if noun.is_thing else "animate"))
+
+
+def pick_person(draw: Chance) -> Noun:
     """A person, as often by name as by noun."""
     return pick(draw, draw.choice(("people", "names")))
 
 
-def opening(document: Document, draw: random.Random) -> None:
+def opening(document: Document, draw: Chance) -> None:
     """Sometimes a time before the sentence."""
     if draw.random() < 0.2:
         document.add(
@@ -71,7 +119,7 @@ def done(verb: str) -> str:
 
 
 def clause(
-    document: Document, draw: random.Random, first: tuple[Noun, str], second: tuple[Noun, str]
+    document: Document, draw: Chance, first: tuple[Noun, str], second: tuple[Noun, str]
 ) -> tuple[Mention, Mention]:
     """A main clause with a subject and another noun."""
     words = lexicon()
@@ -121,10 +169,10 @@ def clause(
                     ),
                 )
             return subject, object_
-        document.add(done(draw.choice(words.words("verbs", "handle"))))
+        document.add(done(verb_for(draw, "handle")))
         return subject, mention(document, draw, *second)
     key = "chase" if other.is_animal or first[0].is_animal or first[0].is_thing else "social"
-    verb = draw.choice(words.words("verbs", key))
+    verb = verb_for(draw, key)
     if draw.random() < 0.08:
         document.add_unknown(invent_word(draw, "chinese"))
         document.add(draw.choice(("了", "着", "过", "")))
@@ -146,7 +194,7 @@ def clause(
     if form < 0.57 and key == "social":
         document.add(
             "把",
-            draw.choice(words.things).word,
+            pick(draw, "things").word,
             draw.choice(words.words("verbs", "give")),
             "了" if draw.random() < 0.8 else "",
         )
@@ -195,13 +243,17 @@ def clause(
 
 
 def continuation(
-    document: Document, draw: random.Random, of: Mention, other: Mention | None, task: str
+    document: Document, draw: Chance, of: Mention, other: Mention | None, task: str
 ) -> None:
     """A pronoun for a mention, and what this noun, not the other, does or is."""
     query = document.add(PRONOUN[of.pronoun])
     candidates = (of.place,) if other is None else (of.place, other.place)
     document.relations.append(Relation("pronoun_zh", query, of.place, candidates))
     form = draw.random()
+    if of.noun.family.owns and draw.random() < 0.08:
+        document.add("的", draw.choice(of.noun.family.owns))
+        document.add(draw.choice(("很 新", "坏 了", "丢 了", "很 旧", "不 见 了", "很 漂亮")))
+        return
     if draw.random() < 0.08:
         document.add(draw.choice(ADVERBS))
     if form < 0.6:
@@ -215,7 +267,7 @@ def continuation(
             if wrong != act and at_once:
                 document.choices.append(Choice(task, query, act, wrong, of.place, other.place))
         return
-    if form < 0.82:
+    if form < 0.77:
         trait = draw.choice(of.noun.family.traits or ("好",))
         document.add(
             draw.choice(
@@ -224,10 +276,8 @@ def continuation(
             trait,
         )
     elif form < 0.92 or of.noun.is_thing:
-        key = "any" if of.noun.is_thing else "animate"
         document.add(
-            draw.choice(("很", "很", "太", "非常", "不", "已经")),
-            draw.choice(lexicon().words("adjectives", key)),
+            draw.choice(("很", "很", "太", "非常", "不", "已经")), common_trait(draw, of.noun)
         )
         if draw.random() < 0.3:
             document.add("了")
@@ -236,7 +286,7 @@ def continuation(
         document.add(draw.choice(("喜欢", "喜欢", "想", "要", "会", "不 想", "需要")), act)
 
 
-def _pair(draw: random.Random) -> tuple[tuple[Noun, str], tuple[Noun, str]]:
+def _pair(draw: Chance) -> tuple[tuple[Noun, str], tuple[Noun, str]]:
     """Two nouns with different pronouns; in a small share both take 它."""
     kind = draw.random()
     if kind < 0.55:
@@ -259,7 +309,7 @@ def _pair(draw: random.Random) -> tuple[tuple[Noun, str], tuple[Noun, str]]:
     return (first, one), (second, two)
 
 
-def make_reference(draw: random.Random) -> Document:
+def make_reference(draw: Chance) -> Document:
     """One or two nouns, a link, and a pronoun; often the other one follows."""
     document = Document("zh")
     opening(document, draw)
@@ -292,7 +342,7 @@ def make_reference(draw: random.Random) -> Document:
     return document
 
 
-def _single(document: Document, draw: random.Random) -> None:
+def _single(document: Document, draw: Chance) -> None:
     """One noun and its pronoun: 老师没有来，因为他病了."""
     noun = pick(draw, "people", "names", "animals", "things")
     pronoun = settle(noun, draw)
@@ -300,15 +350,14 @@ def _single(document: Document, draw: random.Random) -> None:
         say(
             document,
             draw.choice(("我", "我们", "你", "他们")),
-            done(draw.choice(lexicon().words("verbs", "handle" if noun.is_thing else "social"))),
+            done(verb_for(draw, "handle" if noun.is_thing else "social")),
         )
         of = mention(document, draw, noun, pronoun)
     else:
         of = mention(document, draw, noun, pronoun)
         go = draw.choice(lexicon().words("verbs", "go"))
         place = draw.choice(lexicon().words("places", "all"))
-        kind = "any" if noun.is_thing else "animate"
-        plain = f"很 {draw.choice(lexicon().words('adjectives', kind))}"
+        plain = f"很 {common_trait(draw, noun)}"
         say(
             document,
             plain
@@ -339,14 +388,15 @@ def _animate_classifiers() -> list[tuple[str, list[str]]]:
     return [(classifier, counted) for classifier, counted in pairs if len(counted) > 1]
 
 
-def make_classifier(draw: random.Random) -> Document:
+def make_classifier(draw: Chance) -> Document:
     """A classifier, a relative clause with another noun in it, then the noun it waits for.
 
     In many the other noun has a classifier too: 那把那只猫喜欢的椅子.
     """
     document = Document("zh")
     opening(document, draw)
-    classifier, nouns = draw.choice(lexicon().pairs("classifiers"))
+    pairs = _long_pairs() if draw.reaches() else lexicon().pairs("classifiers")
+    classifier, nouns = draw.choice(pairs)
     owned = draw.random() < 0.4
     if owned:
         document.add(draw.choice(("我", "他", "她", "我们", pick_person(draw).word)))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import random
+from functools import cache
 
 from mha_core.language.documents import Choice, Document, Relation
 from mha_core.language.english import (
+    OWNER,
     Mention,
     adverbial,
     lexicon,
@@ -18,9 +19,17 @@ from mha_core.language.english import (
     some_thing,
     title,
 )
-from mha_core.language.lexicon import Noun, Verb, invent_word, settle
+from mha_core.language.lexicon import (
+    SECTIONS,
+    Chance,
+    Noun,
+    Tier,
+    Verb,
+    invent_word,
+    nouns_of,
+    settle,
+)
 
-OWNER = {"he": "his", "she": "her", "it": "its", "they": "their"}
 SELF = {"he": "himself", "she": "herself", "it": "itself", "they": "themselves"}
 
 BETWEEN = (
@@ -34,13 +43,22 @@ def present_acts(noun: Noun) -> list[Verb]:
     return [act for act in noun.family.acts if act.third]
 
 
-def _countable() -> list[Noun]:
-    """Nouns whose plural can be told from their singular; those with a present act twice."""
-    nouns = [noun for noun in lexicon().nouns if noun.plural not in ("", noun.word)]
-    return [*nouns, *(noun for noun in nouns if present_acts(noun))]
+def _count_noun(draw: Chance) -> Noun:
+    """A noun whose plural can be told from its singular; one with a present act twice as often."""
+    if draw.reaches():
+        return draw.choice(_countable("long"))
+    return draw.choice(_countable("core"))
 
 
-def make_agreement(draw: random.Random) -> Document:
+@cache
+def _countable(tier: Tier) -> tuple[Noun, ...]:
+    """The nouns of a tier that have a plural; those with a present act twice."""
+    every = nouns_of("english", tier, SECTIONS)
+    nouns = [noun for noun in every if noun.plural not in ("", noun.word)]
+    return (*nouns, *(noun for noun in nouns if present_acts(noun)))
+
+
+def make_agreement(draw: Chance) -> Document:
     """A subject, a distractor of the other number and another family, then the verb."""
     kind = draw.random()
     if kind < 0.25:
@@ -49,10 +67,9 @@ def make_agreement(draw: random.Random) -> Document:
         return _make_empty_subject(draw)
     document = Document("en")
     opening(document, draw)
-    nouns = _countable()
-    noun, other = draw.choice(nouns), draw.choice(nouns)
+    noun, other = _count_noun(draw), _count_noun(draw)
     while other.family == noun.family:
-        other = draw.choice(nouns)
+        other = _count_noun(draw)
     many = draw.random() < 0.5
     other_many = many if draw.random() < 0.25 else not many
     subject = mention(document, draw, noun, "they" if many else "it", "the")
@@ -61,7 +78,7 @@ def make_agreement(draw: random.Random) -> Document:
     distractor = _insert(document, draw, noun, second, relative)
     task = "agreement_clause" if relative else "agreement_phrase"
     if draw.random() < 0.3:
-        third = draw.choice(nouns)
+        third = _count_noun(draw)
         _insert(document, draw, other, (third, draw.choice(("they", "it"))), False)
         task = ""
     _finish_agreement(document, draw, subject, distractor, task)
@@ -70,7 +87,7 @@ def make_agreement(draw: random.Random) -> Document:
 
 
 def _insert(
-    document: Document, draw: random.Random, noun: Noun, other: tuple[Noun, str], relative: bool
+    document: Document, draw: Chance, noun: Noun, other: tuple[Noun, str], relative: bool
 ) -> Mention:
     """Another noun between a subject and its verb: near the wolves, or in a relative clause."""
     if not relative:
@@ -94,7 +111,7 @@ QUANTITIES = (
 )
 
 
-def _make_quantity(draw: random.Random) -> Document:
+def _make_quantity(draw: Chance) -> Document:
     """Some of the kings near the wolves rule: the noun in the phrase says what they do.
 
     No noun stands where a subject mostly stands, so a head has to make do with the next best one.
@@ -103,8 +120,7 @@ def _make_quantity(draw: random.Random) -> Document:
     opening(document, draw)
     quantity, many = draw.choice(QUANTITIES)
     document.add(title(quantity, document))
-    nouns = _countable()
-    noun, other = draw.choice(nouns), draw.choice(nouns)
+    noun, other = _count_noun(draw), _count_noun(draw)
     mention(document, draw, noun, "they", "the")
     if draw.random() < 0.5 and other.family != noun.family:
         second = (other, draw.choice(("they", "it")))
@@ -119,14 +135,14 @@ def _make_quantity(draw: random.Random) -> Document:
 EMPTY = (("the one", False), ("this one", False), ("all", True), ("those", True))
 
 
-def _make_empty_subject(draw: random.Random) -> Document:
+def _make_empty_subject(draw: Chance) -> Document:
     """Those near the wolves hunt: the subject says nothing, the noun beside it what they do.
 
     A head that looks for the subject finds an unknown or an empty word, and needs the next noun.
     """
     document = Document("en")
     opening(document, draw)
-    noun = draw.choice(_countable())
+    noun = _count_noun(draw)
     subject, many = draw.choice(EMPTY)
     if draw.random() < 0.5:
         document.add(title("the", document))
@@ -140,15 +156,13 @@ def _make_empty_subject(draw: random.Random) -> Document:
     return document
 
 
-def _delay(document: Document, draw: random.Random) -> None:
+def _delay(document: Document, draw: Chance) -> None:
     """Sometimes an adverb before the verb, so that the noun before it is not at hand."""
     if draw.random() < 0.25:
         document.add(draw.choice(("always", "often", "never", "still", "also", "really", "only")))
 
 
-def _add_verb(
-    document: Document, draw: random.Random, noun: Noun, many: bool
-) -> tuple[str, str, bool]:
+def _add_verb(document: Document, draw: Chance, noun: Noun, many: bool) -> tuple[str, str, bool]:
     """Say what a subject does or is, in the present or the past.
 
     Returns:
@@ -175,7 +189,7 @@ def _add_verb(
 
 
 def _finish_agreement(
-    document: Document, draw: random.Random, subject: Mention, other: Mention, task: str
+    document: Document, draw: Chance, subject: Mention, other: Mention, task: str
 ) -> None:
     """The verb, and what it shows: number, or whose act it is; nothing to tell without a task."""
     _delay(document, draw)
@@ -197,7 +211,7 @@ def _finish_agreement(
         document.choices.append(Choice(task, query, right, number, subject.place, other.place))
 
 
-def make_reflexive(draw: random.Random) -> Document:
+def make_reflexive(draw: Chance) -> Document:
     """A subject, in most cases a distractor, and herself or her; also whose it is."""
     document = Document("en")
     opening(document, draw)
@@ -247,11 +261,14 @@ def make_reflexive(draw: random.Random) -> Document:
     return document
 
 
-def make_receiver(draw: random.Random) -> Document:
+def make_receiver(draw: Chance) -> Document:
     """Two people, one of whom gives something to the other."""
     document = Document("en")
     words = lexicon()
-    names = [n.word for n in (words.names if draw.random() < 0.8 else words.people)]
+    people = words.names if draw.random() < 0.8 else words.people
+    if draw.reaches():
+        people = nouns_of("english", "long", ("names",))
+    names = [n.word for n in people]
     one, two = draw.sample(names, 2)
     article = "" if one[0].isupper() else "the "
     opening_word = draw.choice(("When", "After", "While", ""))
@@ -290,7 +307,7 @@ def make_receiver(draw: random.Random) -> Document:
     return document
 
 
-def make_measure(draw: random.Random) -> Document:
+def make_measure(draw: Chance) -> Document:
     """A cup of tea: what comes after "of" hangs on the measure."""
     document = Document("en")
     pairs = lexicon().pairs("measures")

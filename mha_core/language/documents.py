@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from mha_core.language.lexicon import PIECE, spell
 from mha_core.language.tokenizer import load_tokenizer
 
-PIECE = "#"  # before the number of a piece that is no word of the vocabulary
-
 Kind = Literal[
-    "pronoun", "subject", "reflexive", "receiver", "measure",
+    "pronoun", "owner", "subject", "reflexive", "receiver", "measure",
     "pronoun_zh", "classifier_zh", "repeat",
 ]  # fmt: skip
 
@@ -23,7 +22,7 @@ class Relation:
         kind: what the target is to the query.
         query: the word whose row should look there: the pronoun itself, else the word *before*
             the one that has to be predicted.
-        target: the word it should look at.
+        target: the word it should look at; of a word in pieces, the last.
         candidates: the places of all nouns that could stand in the target's place, itself too.
     """
 
@@ -62,12 +61,17 @@ class Document:
     relations: list[Relation] = field(default_factory=list)
     choices: list[Choice] = field(default_factory=list)
     skip_loss: int = 0  # the first words of a random repeat cannot be predicted
+    starts: dict[int, int] = field(default_factory=dict)  # last → first piece of a word in pieces
 
     def add(self, *words: str) -> int:
         """Append words; returns the place of the last one."""
         for word in words:
-            self.words.extend(word.split())
-        return len(self.words) - 1
+            parts = word.split()
+            self.words.extend(parts)
+            if parts and parts[-1].startswith(PIECE):
+                pieces = sum(part.startswith(PIECE) for part in parts)
+                self.starts[self.last] = self.last - pieces + 1
+        return self.last
 
     @property
     def last(self) -> int:
@@ -76,10 +80,7 @@ class Document:
 
     def add_unknown(self, word: str) -> int:
         """Append a word the vocabulary lacks, as its pieces; returns the place of the last."""
-        around = " " if self.language == "en" else ""
-        pieces = load_tokenizer().encode(f"{around}{word}{around}")
-        self.words.extend(PIECE + str(number) for number in pieces.ids)
-        return self.last
+        return self.add(spell(word, "english" if self.language == "en" else "chinese"))
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -88,6 +89,11 @@ class Document:
         return tuple(
             int(word[1:]) if word[0] == PIECE else tokenizer.id_of(word) for word in self.words
         )
+
+    @property
+    def reads_back(self) -> bool:
+        """Whether its text falls into just these tokens, and not into others across words."""
+        return load_tokenizer().encode(self.text).ids == self.ids
 
     @property
     def text(self) -> str:

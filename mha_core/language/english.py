@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass
 
 from mha_core.language.documents import Choice, Document, Relation
-from mha_core.language.lexicon import Lexicon, Noun, Verb, invent_word, load_lexicon, settle
+from mha_core.language.lexicon import (
+    PIECE,
+    Chance,
+    Lexicon,
+    Noun,
+    Verb,
+    invent_word,
+    load_lexicon,
+    long_words,
+    settle,
+)
 
 LINKS = (
     "because",
@@ -29,6 +38,8 @@ LINKS = (
     ".",
 )
 
+
+OWNER = {"he": "his", "she": "her", "it": "its", "they": "their"}
 
 ADVERBS = (
     "also",
@@ -73,7 +84,7 @@ def title(word: str, document: Document) -> str:
 
 
 def mention(
-    document: Document, draw: random.Random, noun: Noun, pronoun: str, article: str = ""
+    document: Document, draw: Chance, noun: Noun, pronoun: str, article: str = ""
 ) -> Mention:
     """Say a noun, with an article and sometimes an adjective before it."""
     many = pronoun == "they"
@@ -85,11 +96,12 @@ def mention(
                 (16, 1, 0.4, 0.4, 0.4, 0.3, 0.3, *((0,) * 4 if many else (3, 0.4, 0.4, 0.3))),
             )[0]
         )
-        adjective = (
-            draw.choice(lexicon().words("adjectives", "any")) if draw.random() < 0.15 else ""
-        )
-        if chosen == "a" and (adjective or noun.word)[0] in "aeiou":
-            chosen = "an"
+        if noun.is_person and draw.random() < 0.04:  # the king's doctor
+            document.add(title(chosen, document), draw.choice(lexicon().people).word)
+            chosen = "'s"
+        adjective = adjective_for(draw, noun) if draw.random() < 0.15 else ""
+        if chosen == "a" and adjective[:1] != PIECE:
+            chosen = "an" if (adjective or noun.text)[0] in "aeiou" else "a"
         document.add(title(chosen, document), adjective)
         if not adjective and draw.random() < 0.03:
             document.add_unknown(invent_word(draw, "english"))
@@ -97,31 +109,50 @@ def mention(
     return Mention(noun, place, pronoun)
 
 
-def pick(draw: random.Random, *sections: str) -> Noun:
+def pick(draw: Chance, *sections: str) -> Noun:
     """A noun of one of these sections."""
-    nouns: list[Noun] = [n for section in sections for n in getattr(lexicon(), section)]
-    return draw.choice(nouns)
+    return draw.noun("english", *sections)
 
 
-def some_thing(draw: random.Random, article: str) -> str:
+def some_thing(draw: Chance, article: str) -> str:
     """A thing with its article, an where it is needed."""
-    word = pick(draw, "things").word
-    return f"{'an' if article == 'a' and word[0] in 'aeiou' else article} {word}"
+    noun = pick(draw, "things")
+    return f"{noun.article if article == 'a' else article} {noun.word}"
 
 
-def pick_pronoun(draw: random.Random, noun: Noun, many: float = 0.0) -> str:
+def adjective_for(draw: Chance, noun: Noun) -> str:
+    """Something many nouns may be, of the longer lists now and then."""
+    if draw.reaches():
+        return draw.choice(long_words("english", "adjectives", general_kind(noun)))
+    return draw.choice(lexicon().words("adjectives", "any"))
+
+
+def general_kind(noun: Noun) -> str:
+    """Which general adjectives fit: those of the living or those of things."""
+    return "thing" if noun.is_thing else "animate"
+
+
+def common_trait(draw: Chance, noun: Noun) -> str:
+    """What any such noun may be after "it was": the commonest oftener, tired before ready."""
+    kind = general_kind(noun)
+    if draw.reaches():
+        return draw.choice(long_words("english", "adjectives", kind))
+    return draw.ranked(lexicon().words("adjectives", kind))
+
+
+def pick_pronoun(draw: Chance, noun: Noun, many: float = 0.0) -> str:
     """The pronoun this noun takes here; they with probability `many` if it has a plural."""
     if noun.plural and draw.random() < many:
         return "they"
     return settle(noun, draw)
 
 
-def pick_person(draw: random.Random) -> Noun:
+def pick_person(draw: Chance) -> Noun:
     """A person, as often by name as by noun."""
     return pick(draw, draw.choice(("people", "people", "names")))
 
 
-def opening(document: Document, draw: random.Random) -> None:
+def opening(document: Document, draw: Chance) -> None:
     """Sometimes a time before the sentence."""
     if draw.random() < 0.12:
         times = (
@@ -142,7 +173,7 @@ def opening(document: Document, draw: random.Random) -> None:
         document.add(draw.choice(times))
 
 
-def adverbial(document: Document, draw: random.Random, chance: float = 0.18) -> None:
+def adverbial(document: Document, draw: Chance, chance: float = 0.18) -> None:
     """Sometimes a place, a time or a manner."""
     if draw.random() >= chance:
         return
@@ -186,18 +217,20 @@ def adverbial(document: Document, draw: random.Random, chance: float = 0.18) -> 
     )
 
 
-def past(draw: random.Random, key: str) -> str:
-    """The past of a verb of one line of the file."""
+def past(draw: Chance, key: str) -> str:
+    """The past of a verb of one line of the file, of the longer lists now and then."""
+    if key in ("social", "handle") and draw.reaches():
+        return draw.choice(long_words("english", "verbs", key))
     return draw.choice(lexicon().verbs(key)).past
 
 
-def act_of(draw: random.Random, noun: Noun) -> Verb:
+def act_of(draw: Chance, noun: Noun) -> Verb:
     """Something this noun's family does."""
     return draw.choice(noun.family.acts)
 
 
 def clause(
-    document: Document, draw: random.Random, first: tuple[Noun, str], second: tuple[Noun, str]
+    document: Document, draw: Chance, first: tuple[Noun, str], second: tuple[Noun, str]
 ) -> tuple[Mention, Mention]:
     """A main clause in the past with a subject and another noun in it."""
     subject = mention(document, draw, *first)
@@ -244,7 +277,7 @@ def clause(
     return subject, mention(document, draw, other, pronoun)
 
 
-def _toward_thing(draw: random.Random, noun: Noun) -> str:
+def _toward_thing(draw: Chance, noun: Noun) -> str:
     """What a subject did to, or on, a thing."""
     chance = draw.random()
     if noun.is_thing:
@@ -287,6 +320,9 @@ def _toward_thing(draw: random.Random, noun: Noun) -> str:
     return past(draw, "handle")
 
 
+_THINGS_ARE = ("gone", "broken", "new", "old", "empty", "ready", "lost", "dirty")
+
+
 def is_minimal(of: Mention, other: Mention) -> bool:
     """Whether only the antecedent, not the pronoun alone, tells what follows.
 
@@ -299,14 +335,20 @@ def is_minimal(of: Mention, other: Mention) -> bool:
 
 def continuation(
     document: Document,
-    draw: random.Random,
+    draw: Chance,
     of: Mention,
     other: Mention | None,
     task: str = "reference",
 ) -> None:
     """A pronoun for a mention, and what this noun, not the other, does or is."""
-    query = document.add(title(of.pronoun, document))
     candidates = (of.place,) if other is None else (of.place, other.place)
+    if of.noun.family.owns and draw.random() < 0.1:
+        query = document.add(title(OWNER[of.pronoun], document))
+        document.relations.append(Relation("owner", query, of.place, candidates))
+        document.add(draw.choice(of.noun.family.owns))
+        document.add(draw.choice(("was", "was", "looked")), draw.choice(_THINGS_ARE))
+        return
+    query = document.add(title(of.pronoun, document))
     document.relations.append(Relation("pronoun", query, of.place, candidates))
     was = "were" if of.is_many else "was"
     form = draw.random()
@@ -316,16 +358,15 @@ def continuation(
         if other is not None and is_minimal(of, other):
             wrong = act_of(draw, other.noun).past
             document.choices.append(Choice(task, query, act.past, wrong, of.place, other.place))
-    elif form < 0.80:
+    elif form < 0.75:
         before = draw.choice(
             (was, was, was, f"{was} very", f"{was} too", f"{was} so", "looked", "felt")
         )
         document.add(before, draw.choice(of.noun.family.traits or ("small",)))
     elif form < 0.90 or of.noun.is_thing:
-        generic = "thing" if of.noun.is_thing else "animate"
         document.add(
-            draw.choice((was, was, f"{was} very", f"{was} not", f"{was} too", "felt")),
-            draw.choice(lexicon().words("adjectives", generic)),
+            draw.choice((*(was,) * 7, f"{was} very", f"{was} not", f"{was} too", "felt")),
+            common_trait(draw, of.noun),
         )
     elif form < 0.95:
         document.add(
@@ -356,7 +397,7 @@ def continuation(
     adverbial(document, draw, 0.1)
 
 
-def choose_pair(draw: random.Random) -> tuple[tuple[Noun, str], tuple[Noun, str]]:
+def choose_pair(draw: Chance) -> tuple[tuple[Noun, str], tuple[Noun, str]]:
     """Two nouns with different pronouns; in a small share both take it."""
     kind = draw.random()
     if kind < 0.5:
@@ -383,15 +424,13 @@ def choose_pair(draw: random.Random) -> tuple[tuple[Noun, str], tuple[Noun, str]
     return (first, one), (second, two)
 
 
-def choose_antecedent(
-    draw: random.Random, subject: Mention, other: Mention
-) -> tuple[Mention, Mention]:
+def choose_antecedent(draw: Chance, subject: Mention, other: Mention) -> tuple[Mention, Mention]:
     """Which of the two is taken up: either when the pronouns tell, else mostly the subject."""
     chance = 0.5 if subject.pronoun != other.pronoun else 0.85
     return (subject, other) if draw.random() < chance else (other, subject)
 
 
-def make_reference(draw: random.Random) -> Document:
+def make_reference(draw: Chance) -> Document:
     """Two nouns, a link, and a pronoun that takes one of them up; often the other follows."""
     document = Document("en")
     first, second = choose_pair(draw)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 from mha_core.language.documents import Document, Relation
 from mha_core.language.english import (
     LINKS,
@@ -11,6 +9,7 @@ from mha_core.language.english import (
     adverbial,
     choose_antecedent,
     choose_pair,
+    common_trait,
     continuation,
     lexicon,
     mention,
@@ -20,12 +19,12 @@ from mha_core.language.english import (
     pick_pronoun,
     title,
 )
-from mha_core.language.lexicon import settle
+from mha_core.language.lexicon import Chance, settle
 
 OBJECT = {"he": "him", "she": "her", "it": "it", "they": "them"}
 
 
-def make_everyday(draw: random.Random) -> Document:
+def make_everyday(draw: Chance) -> Document:
     """A sentence or two of the kind people type."""
     document = Document("en")
     for _ in range(draw.choice((1, 1, 2))):
@@ -36,7 +35,7 @@ def make_everyday(draw: random.Random) -> Document:
     return document
 
 
-def _say_single(document: Document, draw: random.Random) -> None:
+def _say_single(document: Document, draw: Chance) -> None:
     """One noun and a pronoun for it: the girl laughed because she was happy."""
     noun = pick(draw, "people", "names", "animals", "things")
     pronoun = pick_pronoun(draw, noun, 0.15)
@@ -48,7 +47,7 @@ def _say_single(document: Document, draw: random.Random) -> None:
         of = mention(document, draw, noun, pronoun)
         was = "were" if of.is_many else "was"
         trait = draw.choice(noun.family.traits or ("new",))
-        generic = draw.choice(lexicon().words("adjectives", "any" if noun.is_thing else "animate"))
+        generic = common_trait(draw, noun)
         go = "went to the " + draw.choice(lexicon().words("places", "go"))
         sat = past(draw, "rest") + " on the " + draw.choice(lexicon().words("places", "on"))
         document.add(
@@ -70,7 +69,7 @@ def _say_single(document: Document, draw: random.Random) -> None:
     continuation(document, draw, of, None)
 
 
-def _say_helped(document: Document, draw: random.Random) -> None:
+def _say_helped(document: Document, draw: Chance) -> None:
     """The one who did it and the one it was done to: A thanked B because she helped him."""
     first, second = pick_person(draw), pick_person(draw)
     one, two = settle(first, draw), settle(second, draw)
@@ -98,7 +97,7 @@ def _say_helped(document: Document, draw: random.Random) -> None:
     return None
 
 
-def _say_fit(document: Document, draw: random.Random) -> None:
+def _say_fit(document: Document, draw: Chance) -> None:
     """Two things and a size: the trophy does not fit in the suitcase because it is too large."""
     first = pick(draw, "things")
     hollow = ("container", "vessel", "vehicle", "building")
@@ -125,7 +124,7 @@ def _say_fit(document: Document, draw: random.Random) -> None:
     )
 
 
-def _say_statement(document: Document, draw: random.Random) -> None:
+def _say_statement(document: Document, draw: Chance) -> None:
     """A sentence without a pronoun to resolve, over the everyday words."""
     words = lexicon()
     person = pick_person(draw)
@@ -168,12 +167,12 @@ def _say_statement(document: Document, draw: random.Random) -> None:
         document.add(draw.choice(forms))
 
 
-def _infinitive(draw: random.Random) -> str:
+def _infinitive(draw: Chance) -> str:
     """The base of an everyday verb."""
     return draw.choice(lexicon().words("verbs", "infinitive"))
 
 
-def _say_now(document: Document, draw: random.Random) -> None:
+def _say_now(document: Document, draw: Chance) -> None:
     """In the present: the boy likes the girl because she sings."""
     (first, one), (second, two) = choose_pair(draw)
     if first.is_thing or "they" in (one, two) or one == two:

@@ -14,15 +14,15 @@ for, which noun a verb belongs to, and so on. The rules that make heads necessar
 from __future__ import annotations
 
 import hashlib
-import random
 from collections.abc import Callable, Iterator
 
 from mha_core.language import chinese as zh
 from mha_core.language import clauses, everyday, repeats
 from mha_core.language import english as en
 from mha_core.language.documents import Document
+from mha_core.language.lexicon import CORE, FAR, Chance, Reach
 
-Maker = Callable[[random.Random], Document]
+Maker = Callable[[Chance], Document]
 
 
 def mixture() -> list[tuple[float, str, Maker]]:
@@ -41,28 +41,37 @@ def mixture() -> list[tuple[float, str, Maker]]:
     ]
 
 
-def make_documents(seed: int, count: int, kinds: tuple[str, ...] = ()) -> Iterator[Document]:
+def make_documents(
+    seed: int, count: int, kinds: tuple[str, ...] = (), reach: Reach = CORE
+) -> Iterator[Document]:
     """Documents drawn from the mixture.
+
+    Those with words in pieces are kept only if their text falls into just these tokens again.
 
     Args:
         seed: the same seed gives the same documents on every machine.
         count: how many.
         kinds: only these kinds of the mixture, in their shares; all of them unless given.
+        reach: how far they go beyond the grammar's own words.
 
     >>> next(make_documents(0, 1)).text == next(make_documents(0, 1)).text
     True
     """
-    draw = random.Random(seed)
+    draw = Chance(seed, reach)
     parts = [part for part in mixture() if not kinds or part[1] in kinds]
     shares = [share for share, _, _ in parts]
     for _ in range(count):
         _, _, make = draw.choices(parts, shares)[0]
-        yield make(draw)
+        document = make(draw)
+        while document.starts and not document.reads_back:
+            document = make(draw)
+        yield document
 
 
 def hash_documents(seed: int, count: int = 2000) -> str:
-    """SHA-256 of the first documents of a seed: says which data a model saw."""
+    """SHA-256 of the first documents of a seed, near and far: says which data a model saw."""
     digest = hashlib.sha256()
-    for document in make_documents(seed, count):
-        digest.update(" ".join(document.words).encode() + b"\n")
+    for reach in (CORE, FAR):
+        for document in make_documents(seed, count, reach=reach):
+            digest.update(" ".join(document.words).encode() + b"\n")
     return digest.hexdigest()

@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
-import random
 from functools import cache
 
 from mha_core.language.documents import Document, Relation
-from mha_core.language.lexicon import load_lexicon
+from mha_core.language.lexicon import SECTIONS, Chance, Language, load_lexicon, nouns_of
 from mha_core.language.tokenizer import load_tokenizer
+from mha_core.language.vocabulary import grammar_words
 
 SHORTEST, LONGEST = 5, 20
 
 
 @cache
-def all_words() -> tuple[str, ...]:
-    """Every word of the vocabulary."""
-    return tuple(e.piece for e in load_tokenizer().entries if e.kind == "word")
+def core_words() -> tuple[str, ...]:
+    """The grammar's own words, as far as they are words of the vocabulary."""
+    whole = {e.piece for e in load_tokenizer().entries if e.kind == "word"}
+    return tuple(word for word in grammar_words() if word in whole)
+
+
+@cache
+def held_words() -> tuple[str, ...]:
+    """The nouns of the longer lists that are kept out of training, and their plurals."""
+    languages: tuple[Language, ...] = ("english", "chinese")
+    nouns = [noun for language in languages for noun in nouns_of(language, "held", SECTIONS)]
+    return tuple(word for noun in nouns for word in (noun.word, noun.plural) if word)
+
+
+@cache
+def other_words() -> tuple[str, ...]:
+    """Everything else a text may hold, but for the words kept out of training."""
+    taken = set(held_words()).union(core_words())
+    return tuple(
+        e.piece for e in load_tokenizer().entries if e.kind == "word" and e.piece not in taken
+    )
 
 
 @cache
@@ -39,21 +57,23 @@ def repeat(words: list[str], language: str = "en") -> Document:
     return document
 
 
-def make_pool_repeat(draw: random.Random) -> Document:
+def make_pool_repeat(draw: Chance) -> Document:
     """A repeat over the small pool, for the first training steps."""
     return repeat(draw.choices(pool_words(), k=draw.randint(SHORTEST, LONGEST)))
 
 
-def make_repeat(draw: random.Random) -> Document:
-    """Random words of the whole vocabulary, or of the nouns, said twice."""
+def make_repeat(draw: Chance) -> Document:
+    """Random words of the grammar, or its nouns, said twice; other words now and then."""
     length = draw.randint(SHORTEST, LONGEST)
+    if draw.reaches():
+        return repeat(draw.choices(other_words(), k=length))
     if draw.random() < 0.5:
-        return repeat(draw.choices(all_words(), k=length))
+        return repeat(draw.choices(core_words(), k=length))
     nouns = load_lexicon(draw.choice(("english", "english", "chinese"))).nouns
     return repeat([noun.word for noun in draw.choices(nouns, k=length)])
 
 
-def make_names(draw: random.Random) -> Document:
+def make_names(draw: Chance) -> Document:
     """A list of names, said twice, with a sentence's frame around it."""
     names = draw.sample([n.word for n in load_lexicon("english").names], draw.randint(3, 7))
     listed: list[str] = []

@@ -1,14 +1,16 @@
 """Text to tokens and back, without losing a character.
 
-A word-level tokenizer over the toy vocabulary, with characters and bytes to fall back to:
+A word-level tokenizer over the toy vocabulary, with pieces, characters and bytes to fall back to:
 `decode(encode(text)) == text` for any `str`, lone surrogates included. The rules:
 
 1. One space between two words is implied, and after closing punctuation before a word.
 2. No space is implied before closing punctuation, or next to a Chinese word.
 3. Any other spacing is a token of its own, the missing space ("⁀", no text) among them.
-4. Words are case-sensitive; a word outside the vocabulary falls into its characters.
-5. Chinese is read by longest match from the left.
-6. What is neither a known word nor printable ASCII falls into its UTF-8 bytes.
+4. Words are case-sensitive. A run of letters that is no word is cut into the fewest pieces: the
+   first is a word or a piece that starts one, the others are joined ("·") to what stands before.
+   A single letter counts as four pieces, so that it is the last choice.
+5. Chinese is read by longest match from the left, words before single characters.
+6. What no entry covers falls into its UTF-8 bytes.
 
 Needs nothing but the standard library. `encode` adds no `<bos>`; the model does.
 """
@@ -16,17 +18,21 @@ Needs nothing but the standard library. `encode` adds no `<bos>`; the model does
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import NamedTuple
 
 from mha_core.brief import brief
 from mha_core.errors import DataError
-from mha_core.language.vocabulary import CJK, CJK_RANGES, Entry, Kind, load_vocabulary
+from mha_core.language.vocabulary import CJK_RANGES, LEANING, Entry, Kind, load_vocabulary
 
-_LETTERS = re.compile(rf"[^\W\d_{CJK_RANGES}]+")
-_LEANING = re.compile(r"(?:n't|'s)(?![^\W\d_])")
+_LETTER = rf"[^\W\d_{CJK_RANGES}]"
+_LEANING = re.compile(rf"(?:n['’]t|['’](?:s|m|re|ve|ll|d))(?!{_LETTER})")
+_LETTERS = re.compile(rf"{_LETTER}+")
+SUPERSCRIPTS = "¹²³⁴"
+LETTER_COST = 4  # in pieces: what a single letter counts when a run is cut
 
 
 class Token(NamedTuple):
@@ -37,8 +43,9 @@ class Token(NamedTuple):
         piece: the text it stands for as it is, empty for a byte and for the missing space.
         start, end: the characters of the text it covers, `text[start:end]`; the bytes of one
             character all cover that character.
-        kind: special, space, character, byte, word or punctuation.
-        display: a form a person can read, for spaces and bytes as well.
+        kind: special, space, character, byte, word, punctuation or piece.
+        display: a form a person can read, for spaces and bytes as well: "·ing" goes on with a
+            word, "伟²" is the second byte of a character.
     """
 
     id: int
@@ -47,6 +54,11 @@ class Token(NamedTuple):
     end: int
     kind: Kind
     display: str
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it is a piece that goes on with the word before it."""
+        return self.kind == "piece" and self.display != self.piece
 
 
 @dataclass(frozen=True)
@@ -87,7 +99,7 @@ def _implies_space(before: Entry | None, after: Entry) -> bool:
     """Whether decoding puts one space between two tokens."""
     if before is None or after.script != "latin":
         return False
-    return before.script in ("latin", "closing")
+    return before.script in ("latin", "joined", "closing")
 
 
 class Tokenizer:
@@ -99,8 +111,6 @@ class Tokenizer:
     >>> tokenizer = load_tokenizer()
     >>> tokenizer.encode("The cat sat on the mat.").pieces
     ('The', 'cat', 'sat', 'on', 'the', 'mat', '.')
-    >>> tokenizer.encode("the zebra").displays
-    ('the', '␣', 'z', 'e', 'b', 'r', 'a')
     >>> tokenizer.encode("她把书给了小明").pieces
     ('她', '把', '书', '给', '了', '小明')
     """
@@ -108,12 +118,21 @@ class Tokenizer:
     def __init__(self, entries: tuple[Entry, ...]) -> None:
         self.entries = entries
         self._words = {e.piece: e for e in entries if e.kind in ("word", "punctuation")}
-        self._characters = {e.piece: e for e in entries if e.kind == "character"}
         self._spaces = {e.piece: e for e in entries if e.kind == "space"}
         self._bytes = {e.byte: e for e in entries if e.byte is not None}
-        self._longest: dict[str, int] = {}
-        for word in self._words:
-            self._longest[word[0]] = max(len(word), self._longest.get(word[0], 0))
+        signs = [e for e in entries if e.kind == "character"]
+        # What may stand anywhere: Chinese words and characters, signs, emoji.
+        self._signs = {e.piece: e for e in signs} | {
+            w: e for w, e in self._words.items() if e.script != "latin" and w not in LEANING
+        }
+        self._lengths = _lengths_by_first(self._signs)
+        starts = [e for e in entries if e.kind == "piece" and e.script == "latin"]
+        self._starts = {e.piece: e for e in starts} | {
+            w: e for w, e in self._words.items() if e.script == "latin"
+        }
+        self._joined = {e.piece: e for e in entries if e.script == "joined"}
+        self._longest = max(map(len, self._starts), default=1)
+        self._cut = lru_cache(maxsize=8192)(self._cut_run)
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -156,6 +175,7 @@ class Tokenizer:
         tokens: list[Token] = []
         before: Entry | None = None
         waiting: int | None = None  # where a single space stands that may turn out implied
+        nth = 0  # of a character's bytes
         for entry, start, end in self._scan(text):
             implied = _implies_space(before, entry)
             if entry.piece == " " and waiting is None and before is not None:
@@ -167,7 +187,11 @@ class Tokenizer:
                 waiting = None
             elif implied:
                 tokens.append(_token(self._spaces[""], start, start))
-            tokens.append(_token(entry, start, end))
+            if entry.byte is None:
+                tokens.append(_token(entry, start, end))
+            else:
+                nth = nth + 1 if tokens and tokens[-1].start == start else 1
+                tokens.append(_byte_token(entry, start, text[start], nth))
             before = entry
         if waiting is not None:
             tokens.append(_token(self._spaces[" "], waiting, waiting + 1))
@@ -213,62 +237,113 @@ class Tokenizer:
 
     def _scan(self, text: str) -> Iterator[tuple[Entry, int, int]]:
         """Entries with their places, every character in turn, spaces included."""
-        place = 0
-        while place < len(text):
-            if word := self._longest_match(text, place):
-                yield word, place, place + len(word.piece)
-                place += len(word.piece)
-                continue
-            end = self._end_of_run(text, place)
-            for at in range(place, end):
-                for entry in self._fall_back(text[at]):
-                    yield entry, at, at + 1
-            place = end
+        place, length = 0, len(text)
+        while place < length:
+            entry = self._sign_at(text, place)
+            if (entry is None or entry.piece in "'’") and (leaning := _LEANING.match(text, place)):
+                yield self._words[leaning.group()], place, leaning.end()
+                place = leaning.end()
+            elif entry is not None:
+                yield entry, place, place + len(entry.piece)
+                place += len(entry.piece)
+            elif run := _LETTERS.match(text, place):
+                letters, end = self._part_leaning(text, run)
+                for part, start, stop in self._cut(letters):
+                    yield part, place + start, place + stop
+                place = end
+            else:
+                for part in self._fall_back(text[place]):
+                    yield part, place, place + 1
+                place += 1
 
-    def _longest_match(self, text: str, place: int) -> Entry | None:
-        """The known word or sign that starts here: a whole Latin word, the longest Chinese."""
-        first = text[place]
-        if first not in self._longest:
-            return None
-        if first.isalpha() and not CJK.match(first):
-            return self._latin_word(text, place)
-        if leaning := _LEANING.match(text, place):
-            return self._words.get(leaning.group())
-        for length in range(self._longest[first], 0, -1):
-            entry = self._words.get(text[place : place + length])
-            if entry is not None and entry.script != "latin" and len(entry.piece) == length:
-                if "'" in entry.piece and len(entry.piece) > 1:
-                    continue
-                return entry
+    def _part_leaning(self, text: str, run: re.Match[str]) -> tuple[str, int]:
+        """A run of letters without the n of an n't after it, and where it ends."""
+        letters, end = run.group(), run.end()
+        if letters[-1] == "n" and letters[:-1] in self._words and _LEANING.match(text, end - 1):
+            return letters[:-1], end - 1
+        return letters, end
+
+    def _sign_at(self, text: str, place: int) -> Entry | None:
+        """The longest Chinese word, character or sign that starts here."""
+        for length in self._lengths.get(text[place], ()):
+            if found := self._signs.get(text[place : place + length]):
+                return found
         return None
 
-    def _latin_word(self, text: str, place: int) -> Entry | None:
-        """The whole run of letters as a word; "n't" may end it, or stand after it."""
-        end = self._end_of_run(text, place)
-        if leaning := _LEANING.match(text, place):
-            return self._words.get(leaning.group())
-        run = text[place:end]
-        if run.endswith("n") and _LEANING.match(text, end - 1) and run[:-1] in self._words:
-            run = run[:-1]
-        return self._words.get(run)
+    def cut(self, word: str) -> tuple[int, ...]:
+        """The pieces a run of letters would fall into if it were no word.
 
-    def _end_of_run(self, text: str, place: int) -> int:
-        """Where the run of letters ends that starts here; one character for anything else."""
-        run = _LETTERS.match(text, place)
-        return run.end() if run else place + 1
+        >>> tokenizer = load_tokenizer()
+        >>> [tokenizer.entries[number].display for number in tokenizer.cut("teacher")]
+        ['teach', '·er']
+        """
+        return tuple(entry.id for entry, _, _ in self._in_pieces(word, whole=len(word) == 1))
+
+    def _cut_run(self, run: str) -> tuple[tuple[Entry, int, int], ...]:
+        """A run of letters as the word it is, or as the fewest pieces, with their places."""
+        if word := self._words.get(run):
+            return ((word, 0, len(run)),)
+        return self._in_pieces(run)
+
+    def _in_pieces(self, run: str, *, whole: bool = True) -> tuple[tuple[Entry, int, int], ...]:
+        """The fewest pieces of a run of letters with their places; one of them only if `whole`."""
+        best: list[tuple[int, int]] = [(0, 0)]  # up to each place: cost, where its last piece began
+        for end in range(1, len(run) + 1):
+            options = []
+            for start in range(max(0, end - self._longest), end):
+                part = run[start:end]
+                if not whole and end - start == len(run):
+                    continue
+                if part in (self._joined if start else self._starts):
+                    cost = 1 if end - start > 1 else LETTER_COST
+                    options.append((best[start][0] + cost, start))
+            if not options:  # no piece ends here: the letter alone, whatever it falls into
+                options.append((best[end - 1][0] + LETTER_COST * 3, end - 1))
+            best.append(min(options))
+        cuts = [len(run)]
+        while cuts[-1]:
+            cuts.append(best[cuts[-1]][1])
+        found: list[tuple[Entry, int, int]] = []
+        for end, start in zip(cuts[-2::-1], cuts[::-1], strict=False):
+            piece = (self._joined if start else self._starts).get(run[start:end])
+            entries = self._fall_back(run[start]) if piece is None else (piece,)
+            found += [(entry, start, end) for entry in entries]
+        return tuple(found)
 
     def _fall_back(self, character: str) -> tuple[Entry, ...]:
-        """The pieces of a character no word covers: a character, a space, or bytes."""
-        if entry := self._spaces.get(character):
-            return (entry,)
-        if entry := self._characters.get(character):
+        """What a character is that no word covers: a space, a sign, or bytes."""
+        if entry := self._spaces.get(character) or self._signs.get(character):
             return (entry,)
         return tuple(self._bytes[b] for b in character.encode("utf-8", "surrogatepass"))
+
+
+def _lengths_by_first(signs: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """How long the signs are that start with each character, the longest first."""
+    found: dict[str, tuple[int, ...]] = {}
+    for sign in sorted(signs, key=len, reverse=True):
+        lengths = found.get(sign[0], ())
+        if len(sign) not in lengths:
+            found[sign[0]] = (*lengths, len(sign))
+    return found
 
 
 def _token(entry: Entry, start: int, end: int) -> Token:
     """An entry in its place."""
     return Token(entry.id, entry.piece, start, end, entry.kind, entry.display)
+
+
+def _byte_token(entry: Entry, start: int, character: str, nth: int) -> Token:
+    """A byte in its place: it reads as its character with which byte it is.
+
+    A character that cannot be seen reads as its number, a byte that is one as itself.
+    """
+    seen = character
+    if unicodedata.combining(character):
+        seen = f"◌{character}"
+    elif not character.isprintable():
+        seen = f"U+{ord(character):04X}"
+    display = entry.display if character.isascii() else seen + SUPERSCRIPTS[nth - 1]
+    return Token(entry.id, entry.piece, start, start + 1, entry.kind, display)
 
 
 @cache

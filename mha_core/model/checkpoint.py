@@ -1,14 +1,16 @@
 """Weights as files: safetensors that say how they were made and are checked when read.
 
-Final weights are float16. Earlier checkpoints are int8, each row of a matrix with its own scale:
-row = int8 · scale, scale = max |row| / 127. Vectors stay float16. What is measured and shown is
-always the stored precision, read back.
+Weights are float16 or int8, each row of a matrix with its own scale: row = int8 · scale, scale =
+max |row| / 127; vectors stay float16. What is measured and shown is always the stored precision,
+read back. The shipped files are int8. Earlier checkpoints are there for their patterns alone and
+leave the unembedding out; read back it is NaN, so that nothing can be predicted with it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -27,6 +29,7 @@ from mha_core.values import is_whole
 Precision = Literal["float16", "int8"]
 FORMAT = "twelve-heads 1"
 SCALE = ".scale"
+OUTPUT = "unembedding"
 WEIGHTS = Path(__file__).parents[1] / "data" / "weights"
 FINAL = WEIGHTS / "toy.safetensors"
 
@@ -67,6 +70,11 @@ def quantise(matrix: Tensor) -> tuple[Tensor, Tensor]:
     return whole.to(torch.int8), scale
 
 
+def _is_output(name: str) -> bool:
+    """Whether a stored tensor belongs to the unembedding."""
+    return name.removesuffix(SCALE) == OUTPUT
+
+
 def _pack(model: ToyModel, precision: Precision) -> dict[str, Tensor]:
     """The model's tensors as they are stored."""
     packed: dict[str, Tensor] = {}
@@ -90,7 +98,12 @@ def _unpack(packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def save_model(
-    model: ToyModel, path: Path | str, *, precision: Precision = "float16", **about: Any
+    model: ToyModel,
+    path: Path | str,
+    *,
+    precision: Precision = "float16",
+    predicts: bool = True,
+    **about: Any,
 ) -> None:
     """Write a model with everything needed to check it and to make it again.
 
@@ -98,12 +111,16 @@ def save_model(
         model: its parameters and sizes.
         path: where to; folders are made.
         precision: float16, or int8 per row.
+        predicts: False leaves the unembedding out.
         about: goes into the metadata as JSON: recipe, seed, data, scores, step.
     """
     packed = _pack(model, precision)
+    if not predicts:
+        packed = {name: value for name, value in packed.items() if not _is_output(name)}
     metadata = {key: json.dumps(value) for key, value in about.items()} | {
         "format": FORMAT,
         "precision": precision,
+        "predicts": json.dumps(predicts),
         "sizes": json.dumps(asdict(model.sizes)),
         "vocabulary": hash_vocabulary(model.tokenizer),
         "sha256": hash_tensors(packed),
@@ -140,6 +157,8 @@ def load_model(path: Path | str) -> ToyModel:
         raise DataError("weights.vocabulary", path=path)
     tensors = _unpack(packed)
     model = ToyModel(_read_sizes(path, metadata, tensors["embedding"]), tokenizer=tokenizer)
+    if metadata.get("predicts") == "false":
+        tensors[OUTPUT] = torch.full_like(model.unembedding, math.nan)
     _check_shapes(path, tensors, model)
     model.load_state_dict(tensors)
     model.metadata = metadata

@@ -88,7 +88,7 @@ class ModelSteps:
         streams: the residual stream [..., token, feature] before each layer, and after the last.
         layers: every step of each layer's attention.
         mlps: what each layer's MLP added [..., token, feature], None where there is none.
-        logits: [..., token, vocabulary].
+        logits: [..., token, vocabulary], or [batch, vocabulary] where one place was asked for.
     """
 
     streams: tuple[Tensor, ...]
@@ -193,14 +193,20 @@ class ToyModel(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         """Logits [batch, token, vocabulary] for token numbers [batch, token], the fast way."""
-        stream = self.embedding[ids]
+        return linear(self.read(self.embedding[ids]), self.unembedding)
+
+    def read(self, stream: Tensor) -> Tensor:
+        """What the layers make of embedded tokens, the fast way: [batch, token, feature] twice.
+
+        `forward` is this, on `embedding`, and the unembedding.
+        """
         config = self.config
         for layer in self.each_layer():
             x = rms_norm(stream, layer.norm)
             stream = stream + fused_attention(x, layer.weights, config)
             if layer.d_mlp:
                 stream = stream + layer.mlp(stream)
-        return linear(rms_norm(stream, self.norm), self.unembedding)
+        return rms_norm(stream, self.norm)
 
     def run(
         self,
@@ -209,6 +215,7 @@ class ToyModel(nn.Module):
         keep: Tensor | Sequence[Tensor] | None = None,
         rope: bool = True,
         edit_heads: EditHeads | None = None,
+        at: Tensor | None = None,
     ) -> ModelSteps:
         """Compute the model and keep every step, on a batch or a single sentence.
 
@@ -218,6 +225,7 @@ class ToyModel(nn.Module):
                 [..., head, query, key], or one such mask per layer.
             rope: False turns RoPE off.
             edit_heads: changes a layer's heads before W_o; the rest is computed from the result.
+            at: [batch], the place in each sentence whose logits are wanted; of all if None.
 
         Returns:
             Every step; where heads were edited, `heads`, `concat` and `out` are the edited ones.
@@ -239,7 +247,8 @@ class ToyModel(nn.Module):
             streams.append(stream)
             layers.append(steps)
             mlps.append(added)
-        logits = linear(rms_norm(stream, self.norm), self.unembedding)
+        last = stream if at is None else stream[torch.arange(len(at)), at]
+        logits = linear(rms_norm(last, self.norm), self.unembedding)
         return ModelSteps(tuple(streams), tuple(layers), tuple(mlps), logits)
 
     def ids_of(self, text: str | Encoding) -> list[int]:

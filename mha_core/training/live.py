@@ -45,7 +45,10 @@ def live_sizes(d_model: int = 64, n_heads: int = 4, n_layers: int = 2) -> ModelC
 
 def live_recipe(seed: int = 0, steps: int = 300) -> Recipe:
     """What decides a live run."""
-    return Recipe(seed, steps, 1024, 0, 0, 1e-2, 20, 0.0)
+    return Recipe(
+        seed=seed, steps=steps, tokens=1024, documents=0, pool_steps=0, core_steps=0,
+        rate=1e-2, warmup=20, decay=0.0,
+    )  # fmt: skip
 
 
 def pool_ids() -> list[int]:

@@ -10,8 +10,7 @@ import numpy as np
 
 from mha_core.arrays import Array
 from mha_core.heads.regroup import hide_tokens, merge_tokens
-from mha_core.language.vocabulary import CJK
-from mha_view.compute import label_of
+from mha_core.language.groups import joins
 
 if TYPE_CHECKING:
     from mha_core.language.tokenizer import Token
@@ -63,21 +62,6 @@ class Grouping:
         return np.array(rows, dtype=bool).reshape(len(self.groups), len(self.groups))
 
 
-def joins(before: Token, token: Token, text: str) -> bool:
-    """Whether two neighbours are parts of one word outside the vocabulary.
-
-    The bytes of one character belong together, and so do letters and digits that touch; Chinese
-    characters are words.
-    """
-    parts = ("character", "byte")
-    if before.kind not in parts or token.kind not in parts:
-        return False
-    if token.start == before.start:
-        return True
-    pair = text[before.start : before.end], text[token.start : token.end]
-    return token.start == before.end and all(c.isalnum() and not CJK.match(c) for c in pair)
-
-
 def group_tokens(
     tokens: Sequence[Token], text: str, *, hide_special: bool = False, whole_words: bool = False
 ) -> Grouping:
@@ -99,7 +83,7 @@ def group_tokens(
         else:
             groups.append((place,))
     labels = tuple(
-        label_of(tokens[group[0]], text)
+        tokens[group[0]].display
         if len(group) == 1
         else text[tokens[group[0]].start : tokens[group[-1]].end]
         for group in groups

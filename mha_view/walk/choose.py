@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 from numpy.typing import NDArray
 
 from mha_core.arrays import Array
 
 
-def clearest_look(pattern: Array) -> tuple[int, int]:
+def clearest_look(pattern: Array, skip: Collection[int] = ()) -> tuple[int, int]:
     """The query and key that show best what a head does.
 
     A look is clear when it takes more than half of a query's attention. The strongest clear look
@@ -17,9 +19,13 @@ def clearest_look(pattern: Array) -> tuple[int, int]:
 
     Args:
         pattern: [query, key].
+        skip: tokens that are only parts of words, taken only where nothing else is there.
 
     >>> clearest_look(np.array([[1.0, 0, 0], [0.9, 0.1, 0], [0.5, 0.3, 0.2]]))
     (2, 1)
+    >>> pattern = np.array([[1, 0, 0, 0], [0.2, 0.8, 0, 0], [0.1, 0.7, 0.2, 0], [0, 0.3, 0.6, 0.1]])
+    >>> clearest_look(pattern), clearest_look(pattern, skip=(1,))
+    ((2, 1), (3, 2))
     >>> clearest_look(np.array([[1.0, 0, 0, 0], [0, 1, 0, 0], [0, 0.9, 0.1, 0], [0, 0.6, 0, 0.4]]))
     (3, 1)
     >>> clearest_look(np.array([[1.0, 0, 0], [0.4, 0.6, 0], [0.1, 0.1, 0.8]]))
@@ -27,27 +33,32 @@ def clearest_look(pattern: Array) -> tuple[int, int]:
     >>> clearest_look(np.array([[1.0, 0, 0], [0.9, 0.1, 0], [0.8, 0.1, 0.1]]))
     (2, 0)
     """
-    return _clearest(pattern, np.arange(len(pattern)))
+    whole = [query for query in range(len(pattern)) if query not in skip]
+    queries = np.array(whole or range(len(pattern)))
+    return _clearest(pattern[queries], queries, skip)
 
 
-def clearest_key(pattern: Array, query: int) -> int:
+def clearest_key(pattern: Array, query: int, skip: Collection[int] = ()) -> int:
     """The key that shows best what a query looks at, by the same rules.
 
     Args:
         pattern: [query, key].
         query: which one.
+        skip: tokens that are only parts of words.
 
     >>> clearest_key(np.array([[1.0, 0, 0], [0.9, 0.1, 0], [0.5, 0.3, 0.2]]), 2)
     1
     >>> clearest_key(np.array([[1.0, 0, 0], [0.4, 0.6, 0], [0.8, 0.1, 0.1]]), 2)
     0
     """
-    return _clearest(pattern[query : query + 1], np.array([query]))[1]
+    return _clearest(pattern[query : query + 1], np.array([query]), skip)[1]
 
 
-def _clearest(pattern: Array, queries: NDArray[np.int64]) -> tuple[int, int]:
+def _clearest(pattern: Array, queries: NDArray[np.int64], skip: Collection[int]) -> tuple[int, int]:
     """The query and the key of the clearest look in some queries' rows."""
     keys = np.arange(pattern.shape[1])
+    whole = pattern * ~np.isin(keys, list(skip))
+    pattern = whole if whole.any() else pattern
     distances, others = np.abs(queries[:, None] - keys), keys > 0
     many = (queries > 1)[:, None]  # among one or two keys every look is large
     away = np.where(others & (distances > 0), pattern, 0.0)

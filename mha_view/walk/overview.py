@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from itertools import islice
 
 import numpy as np
 import streamlit as st
@@ -82,15 +83,14 @@ def chance_of(page: Page, place: int, number: int) -> float:
 
 
 def next_tokens(page: Page, place: int, n: int = 5) -> list[tuple[str, float]]:
-    """What the trained model expects after a token: display form and probability."""
+    """What whole words the trained model expects after a token: display form and probability."""
+    from mha_core.language.known import whole_ids
     from mha_core.language.tokenizer import load_tokenizer
 
     chances = chances_after(page, place)
-    tokenizer = load_tokenizer()
-    return [
-        (tokenizer.entries[int(number)].display, float(chances[number]))
-        for number in np.argsort(-chances)[:n]
-    ]
+    entries, whole = load_tokenizer().entries, whole_ids()
+    best = (int(number) for number in np.argsort(-chances, kind="stable") if int(number) in whole)
+    return [(entries[number].display, float(chances[number])) for number in islice(best, n)]
 
 
 def draw_predictions(page: Page) -> None:

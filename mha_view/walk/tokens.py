@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from html import escape
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from mha_core.language.groups import Group, group_tokens
 from mha_view import compute
 from mha_view.compute import Reading
 from mha_view.page import Page
 from mha_view.panel import literal
 from mha_view.words import Words
+
+if TYPE_CHECKING:
+    from mha_core.language.tokenizer import Token
 
 MOST_PIECES = 200
 # Pixels of the table: a row, all of it at most, and each column, so that all five are seen.
@@ -19,17 +25,58 @@ MOST_TABLE = 560
 TABLE_WIDTHS = (62, 72, 92, 52, 62)
 
 
-def pieces(reading: Reading, words: Words) -> str:
-    """The tokens as chips in reading order: the piece above, its id below."""
-    chips = [
-        f'<span class="piece {token.kind}" title="{escape(words(f"kind.{token.kind}"))}">'
-        f"<bdi>{escape(label)}</bdi><small>{token.id}</small></span>"
-        for token, label in list(zip(reading.tokens, reading.labels, strict=True))[:MOST_PIECES]
-    ]
-    rest = len(reading) - MOST_PIECES
+def pieces(reading: Reading, text: str, strange: Collection[int], words: Words) -> str:
+    """The tokens as chips in reading order, those of one word together: the piece above, its id
+    below.
+
+    Args:
+        reading: the sentence's tokens.
+        text: the sentence.
+        strange: the places of tokens whose word the model has not learned.
+        words: the reader's language.
+    """
+    chips, tokens = [], reading.tokens
+    for group in group_tokens(tokens[:MOST_PIECES], text):
+        made = "".join(_chip(tokens[place], place in strange, words) for place in group.places)
+        whole = f'<span class="whole" title="{escape(group.text)}">{made}</span>'
+        chips.append(made if group.is_single else whole)
+    rest = len(tokens) - MOST_PIECES
     if rest > 0:
         chips.append(f'<span class="piece more">{escape(words("tokens.more", n=rest))}</span>')
     return f'<div class="pieces">{"".join(chips)}</div>'
+
+
+def _chip(token: Token, is_strange: bool, words: Words) -> str:
+    """One token's chip."""
+    title = words(f"kind.{token.kind}")
+    if is_strange:
+        title = f"{title} · {words('tokens.strange')}"
+    strange = " strange" if is_strange else ""
+    return (
+        f'<span class="piece {token.kind}{strange}" title="{escape(title)}">'
+        f"<bdi>{escape(token.display)}</bdi><small>{token.id}</small></span>"
+    )
+
+
+def draw_falls(page: Page) -> None:
+    """How the sentence's words fall: the first in pieces, in bytes and in characters, if any."""
+    words, tokens = page.words, page.reading.tokens
+    ways: dict[str, Group] = {}
+    for group in group_tokens(tokens, page.scene.text):
+        kinds = {tokens[place].kind for place in group.places}
+        if not group.is_single:
+            way = "pieces" if "piece" in kinds else "bytes" if "byte" in kinds else "characters"
+            ways.setdefault(way, group)
+    lines = [
+        words(
+            f"tokens.falls.{way}",
+            word=literal(group.text),
+            n=len(group.places),
+            pieces=" ".join(f"`{tokens[place].display}`" for place in group.places),
+        )
+        for way, group in ways.items()
+    ]
+    st.markdown("  \n".join(lines or [words("tokens.falls.whole")]))
 
 
 def draw_table(reading: Reading, words: Words) -> None:

@@ -16,7 +16,7 @@ from mha_view.walk.pick import pick_cell
 page = open_page("attention")
 words, trace, labels = page.words, page.trace, page.labels
 page.draw_chips("S", "d_head", "q_rot", "k_rot", "v", "scores", "mask", "pattern", "heads")
-first = clearest_key(trace.pattern[page.head], page.focus)
+first = clearest_key(trace.pattern[page.head], page.focus, page.fragments)
 cell = head, query, key = page.picked_in("pattern", trace.pattern.shape[1:], first)
 
 with st.container(border=True):

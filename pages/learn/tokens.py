@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from mha_view import compute
 from mha_view.figures.walk import feature_matrix
 from mha_view.page import open_page
 from mha_view.walk import tokens
@@ -9,8 +10,10 @@ from mha_view.walk import tokens
 page = open_page("tokens")
 words, trace = page.words, page.trace
 page.draw_chips("d", "S", "stream", "x")
-st.html(tokens.pieces(page.reading, words))
+strange = compute.strange_places(page.scene)
+st.html(tokens.pieces(page.reading, page.scene.text, strange, words))
 st.caption(words("tokens.legend"))
+tokens.draw_falls(page)
 left, right = st.columns([6, 5])
 with left.container(border=True):
     page.show(feature_matrix(trace["stream"], page.labels, words))

@@ -71,7 +71,7 @@ def test_a_mask_replaces_causality_and_rope_can_be_off(model: ToyModel) -> None:
 
 
 def test_any_text_can_be_traced(model: ToyModel) -> None:
-    for text in ("", "🙂", "zebra", "a\ud800b"):
+    for text in ("", "🙂", "zebu", "a\ud800b"):
         assert np.isfinite(model.trace(text).logits).all()
 
 
@@ -153,11 +153,11 @@ def test_a_file_without_sizes_of_a_model_is_refused(sizes: str | None, tmp_path:
 
 
 def test_the_shipped_files_keep_to_their_sizes() -> None:
-    assert FINAL.stat().st_size <= 1_000_000
+    assert FINAL.stat().st_size <= 2_700_000
     checkpoints = list_checkpoints()
     assert 4 <= len(checkpoints) <= 8
-    assert all(path.stat().st_size <= 450_000 for path in checkpoints)
-    assert FINAL.stat().st_size + sum(path.stat().st_size for path in checkpoints) <= 5_000_000
+    assert all(path.stat().st_size <= 1_350_000 for path in checkpoints)
+    assert FINAL.stat().st_size + sum(path.stat().st_size for path in checkpoints) <= 8_000_000
 
 
 IMPOSSIBLE = {
@@ -181,3 +181,13 @@ def test_a_model_that_cannot_run_is_not_built(sizes, kind, words) -> None:
 def test_sizes_that_make_no_model_are_refused() -> None:
     with pytest.raises(ConfigError, match="names no model"):
         ModelConfig(10, d_mlp=())
+
+
+def test_a_checkpoint_without_unembedding_reads_and_predicts_nothing(tmp_path: Path) -> None:
+    model = load_toy_model()
+    save_model(model, tmp_path / "early.safetensors", precision="int8", predicts=False)
+    early = load_model(tmp_path / "early.safetensors")
+    ids = torch.tensor([model.ids_of("The cat sat")])
+    assert bool(early(ids).isnan().all())
+    for one, two in zip(early.run(ids).patterns, model.run(ids).patterns, strict=True):
+        assert torch.equal(one, two)  # the shipped file is int8 as well

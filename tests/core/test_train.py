@@ -13,7 +13,7 @@ import torch
 from mha_core.errors import DataError
 from mha_core.heads.curves import Curves, Scores
 from mha_core.language.mixture import make_documents
-from mha_core.language.repeats import repeat
+from mha_core.language.repeats import core_words, repeat
 from mha_core.language.tokenizer import load_tokenizer
 from mha_core.model.checkpoint import load_model
 from mha_core.model.toy import ModelConfig, ToyModel
@@ -29,6 +29,7 @@ from mha_core.training.train import (
     optimize,
     rate_at,
     run,
+    sampled_loss,
     save_state,
     train,
 )
@@ -164,3 +165,34 @@ def test_a_live_run_can_be_left_at_any_step() -> None:
     steps.close()
     with pytest.raises(StopIteration):
         next(steps)
+
+
+def test_sampled_loss_with_every_word_drawn_is_the_loss_over_all() -> None:
+    generator = torch.Generator().manual_seed(2)
+    hidden, unembedding = (
+        torch.randn(2, 5, 7, generator=generator),
+        torch.randn(40, 7, generator=generator),
+    )
+    following = torch.randint(40, (2, 5), generator=generator)
+    following[0, 3] = IGNORE
+    whole = torch.nn.functional.cross_entropy(
+        (hidden @ unembedding.T).flatten(0, 1), following.flatten(), ignore_index=IGNORE
+    )
+    drawn = sampled_loss(hidden, following, unembedding, 4000, generator)
+    assert float(drawn) == pytest.approx(float(whole), rel=1e-5)
+    # Words drawn stand for all the others: few of them give the same on average.
+    few = [
+        float(sampled_loss(hidden, following, unembedding, 12, torch.Generator().manual_seed(n)))
+        for n in range(400)
+    ]
+    assert sum(few) / len(few) == pytest.approx(float(whole), rel=0.05)
+
+
+def test_the_longer_lists_come_last() -> None:
+    recipe = Recipe(seed=3, steps=8, tokens=256, documents=40, pool_steps=1, core_steps=3)
+    own = {load_tokenizer().id_of(word) for word in core_words()}
+    signs = {e.id for e in load_tokenizer().entries if e.kind not in ("word", "piece", "character")}
+    first, *rest = (set(ids.flatten().tolist()) for ids, _ in islice(batches_for(recipe), 8))
+    assert first <= own | signs
+    strange = [len(ids - own - signs) for ids in rest]
+    assert sum(strange[2:]) > 5 * sum(strange[:2])
