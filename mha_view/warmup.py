@@ -33,11 +33,15 @@ def tell_first_words() -> None:
 def warm_up() -> None:
     """Import torch and read the trained weights, in one thread for torch itself."""
     _first_words.wait(LONGEST_WAIT)
+    from mha_core.language.kinds import load_kinds
+    from mha_core.language.known import learned_ids
     from mha_view import assets
     from mha_view.compute import load_weights
 
     load_weights()
     assets.warm()
+    learned_ids()
+    load_kinds()
     # What is loaded now stays for good: a collection need not look through all of it again.
     gc.collect()
     gc.freeze()

@@ -81,6 +81,8 @@ def test_offsets_cover_the_text_but_for_implied_spaces(text: str) -> None:
         ("ḍ", "ḍ¹ ḍ² ḍ³"),
         ("龘", "龘¹ 龘² 龘³"),
         ("\x00", "0x00"),
+        ("\u200f", "U+200F¹ U+200F² U+200F³"),
+        ("e\u0302", "e ◌\u0302¹ ◌\u0302²"),
         ("彭伟😀", "彭 伟 😀"),
         (" \n", "␣ ↵"),
     ],
