@@ -14,7 +14,7 @@ TEXTS: dict[str, str] = {
     "keys": "The keys to the old house were on the table.",
     "queen": "The queen saw the boy when she opened the door.",
     "repeat": "cup tree hat door fish cup tree hat door fish",
-    "dog_zh": "小狗追小猫，因为它很饿。",
+    "dog_zh": "小狗追小红，因为它很饿。",
     "chair_zh": "那把公主喜欢的椅子很旧。",
     "long_en": (LONG / "long.en.txt").read_text(encoding="utf-8").strip(),
     "long_zh": (LONG / "long.zh.txt").read_text(encoding="utf-8").strip(),

@@ -39,7 +39,7 @@ def joins(before: Token, token: Token, text: str) -> bool:
     A joined piece does, and so do the bytes of one character, and letters and digits that touch;
     Chinese characters are words of their own.
 
-    >>> from mha_core.language.tokenizer import load_tokenizer
+    >>> from mha_core import load_tokenizer
     >>> encoding = load_tokenizer().encode("a roboter 42")
     >>> encoding.displays
     ('a', 'robot', '·er', '␣', '4', '2')
@@ -63,7 +63,7 @@ def group_tokens(tokens: Sequence[Token], text: str) -> tuple[Group, ...]:
         tokens: of a text, `<bos>` among them or not.
         text: the text they were cut from.
 
-    >>> from mha_core.language.tokenizer import load_tokenizer
+    >>> from mha_core import load_tokenizer
     >>> encoding = load_tokenizer().encode("She met a zebu.")
     >>> [group.text for group in group_tokens(encoding.tokens, encoding.text)]
     ['She', 'met', 'a', 'zebu', '.']
