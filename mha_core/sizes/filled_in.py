@@ -35,6 +35,8 @@ NO_SIZE = re.compile(
     r"|time_step|logits_to_keep|median_filter|seconds|mtp|nextn|n_group$|topk_group|model_type|rope|image_token|mask_|sampling|feature_layer|select)"
 )
 POSITIONS = re.compile(r"position|n_ctx|max_len|length")
+# Sizes that a class may do without: a file that had one and lost it describes another model.
+NONE_OF = re.compile(r"(window|_size|_rank|_dim|n_inner)$")
 MOST = 40
 
 
@@ -64,7 +66,7 @@ def _sizes(raw: Json, config: Any, root: nn.Module | None) -> Iterator[tuple[str
         if name in raw or aliases.get(name, set()) & raw.keys() or name in kind.sub_configs:
             continue
         value = attribute(config, name)
-        if value is None and name.endswith("window"):
+        if value is None and NONE_OF.search(name):
             yield name, None
         elif POSITIONS.search(name) and isinstance(value, int) and not isinstance(value, bool):
             lengths = _lengths(root) if lengths is None else lengths

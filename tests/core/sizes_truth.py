@@ -53,7 +53,9 @@ def truth_of(config: dict[str, Any]) -> Truth | None:
         return None
     own = {key: value for key, value in copy.deepcopy(config).items() if key not in ASIDE}
     # As from_pretrained does for the class of one part of a composite.
-    own = own.get(kind.config_class.base_config_key or "") or own
+    for part in config.values():
+        if isinstance(part, dict) and part.get("model_type") == kind.config_class.model_type:
+            own = part
     level = logging.getLogger("transformers").level
     logging.getLogger("transformers").setLevel(logging.CRITICAL)
     try:
