@@ -96,8 +96,9 @@ export class Player {
       if (isNow) stop.setAttribute("aria-current", "step");
       else stop.removeAttribute("aria-current");
     });
-    back.disabled = this.step === 0;
-    next.disabled = this.step === ABOUT.length;
+    // Not `disabled`: the focus would be lost, and with it the keys.
+    back.setAttribute("aria-disabled", String(this.step === 0));
+    next.setAttribute("aria-disabled", String(this.step === ABOUT.length));
     const { words } = header;
     const lead = fill(words.lead ?? "", { step: this.step, all: ABOUT.length, name: header.step_names[this.step - 1] });
     // Written by our own server, words of the sentence escaped.
