@@ -79,7 +79,7 @@ def _compared_row(title: str, sizes: Sizes, words: Words) -> dict[str, str]:
         "d_head": known(first.d_head, words),
         words("sizes.layers"): known(sizes.n_layers, words),
         words("compare.parameters"): _short(sizes.parameters.total or sizes.parameters.base, words),
-        words("compare.weights"): _binary(weights, words),
+        words("kept.weights"): _binary(weights, words),
     }
     layers = sizes.cache or ()
     token = cache_bytes(layers, 1, now.float_type) if layers else None
