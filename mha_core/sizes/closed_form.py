@@ -256,6 +256,8 @@ def not_modelled(config: Json, family: Family) -> Iterator[str]:
         if not (known or is_off or is_label):
             yield key
     yield from (key for key in sorted(family.needs) if key not in config)
+    if "glu" in str(config.get("hidden_act")).lower():
+        yield "hidden_act"
     if config.get("use_sliding_window") and config.get("sliding_window"):
         yield "use_sliding_window"
     if family.fused and number(config, "d_head") and _uneven_head(config):
