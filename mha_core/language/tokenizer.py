@@ -134,6 +134,12 @@ class Tokenizer:
         self._longest = max(map(len, self._starts), default=1)
         self._cut = lru_cache(maxsize=8192)(self._cut_run)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """What another process makes it from: that of the toy vocabulary is loaded there."""
+        if self.entries is load_vocabulary():
+            return load_tokenizer, ()
+        return Tokenizer, (self.entries,)
+
     def __len__(self) -> int:
         return len(self.entries)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 import subprocess
 import sys
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from mha_core.errors import DataError
 from mha_core.language.groups import fragments, group_tokens, joins
-from mha_core.language.tokenizer import load_tokenizer
+from mha_core.language.tokenizer import Tokenizer, load_tokenizer
 from mha_core.language.vocabulary import BYTES, LEANING, load_vocabulary
 
 TOKENIZER = load_tokenizer()
@@ -172,3 +173,11 @@ def test_a_run_of_letters_is_cut_into_the_fewest_pieces(run: str) -> None:
     joined = {e.piece for e in load_vocabulary() if e.script == "joined"}
     for place, (one, two) in enumerate(itertools.pairwise(pieces)):
         assert one.piece + two.piece not in (joined if place else starts)
+
+
+def test_a_tokenizer_crosses_processes() -> None:
+    assert pickle.loads(pickle.dumps(TOKENIZER)) is TOKENIZER
+    assert len(pickle.dumps(TOKENIZER)) < 200
+    other = Tokenizer((*TOKENIZER.entries,))
+    again = pickle.loads(pickle.dumps(other))
+    assert again.encode("a zebu").ids == other.encode("a zebu").ids
