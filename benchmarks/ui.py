@@ -147,6 +147,7 @@ def time_clicks(browser: Browser, changes: int) -> dict[str, Any]:
         page, _ = open_page(browser, f"{address}/attention?v=1&lang=en")
         page.evaluate("window.watchText = true")
         canvas = page.locator(".th-canvas").first
+        canvas.scroll_into_view_if_needed()
         times = []
         for turn in range(changes + WARM_UP):
             row = 4 + turn % 5

@@ -148,7 +148,7 @@ class Page:
         """Every symbol of the page: its size or shape, and behind it one sentence.
 
         Args:
-            names: the page's tensors, by their names in the trace.
+            names: of `symbols.SYMBOLS`.
         """
         st.html(symbols(names, self.trace, self.scene, self.head, self.words))
 

@@ -5,6 +5,7 @@ import streamlit as st
 from mha_view import controls
 from mha_view.figures.walk import head_patterns
 from mha_view.page import open_page
+from mha_view.symbols import SYMBOLS
 from mha_view.walk import derivations, overview
 from mha_view.walk.choose import clearest_key
 from mha_view.walk.stage import draw_stage
@@ -12,6 +13,7 @@ from mha_view.walk.stage import draw_stage
 page = open_page("overview")
 words, trace = page.words, page.trace
 draw_stage(words, page.scene, trace, page.labels, page.head, page.focus)
+page.draw_chips(*SYMBOLS)
 st.markdown(page.text("what"))
 controls.draw_examples(words)
 

@@ -29,7 +29,8 @@ def check_thread(page: Page, name: str, head: int, focus: int) -> None:
     kinds = THREAD[name]
     main = page.locator(".stMain")
     if "head" in kinds:
-        expect(main.get_by_role("radio", name=f"Head {head}")).to_be_checked()
+        chips = main.locator(".st-key-thread_head [role=radio]")
+        expect(chips.nth(head)).to_be_checked()
     if "focus" in kinds:
         chips = main.locator(".st-key-thread_focus [role=radio]")
         expect(chips.nth(focus)).to_be_checked()
@@ -62,8 +63,7 @@ def test_a_click_in_a_picture_chooses_for_the_other_pages(
     assert thread_of(page) == expected
     check_thread(page, name, *expected)
     for other in ("attention", "why_heads"):
-        page.get_by_test_id("stSidebar").locator(f'a[href*="/{other}"]').click()
-        page.wait_for_url(f"**/{other}?**")
+        page.goto(f"{server}/{other}?{page.url.split('?')[1]}")
         settle(page)
         assert thread_of(page) == expected
         check_thread(page, other, *expected)
