@@ -14,13 +14,17 @@ from mha_core.trace import AttentionTrace
 from mha_view import compute
 from mha_view.components.stage import limit_of, shade
 from mha_view.scene import Scene, write_link
-from mha_view.texts import TEXTS
+from mha_view.texts import TELLING, TEXTS
 from mha_view.theme import CIVIDIS, SIGNED_LIGHT
 from mha_view.walk.sayings import STEP_NAMES
 from mha_view.words import Words
 from tests.browser.test_pages import query_of, settle
 from tests.browser.waiting import until
 
+LOOK = TELLING["cat"]
+# The first sentence where it tells most; in the trace, `<bos>` stands before its first token.
+TELLING_SCENE = Scene(layer=LOOK.layer, head=LOOK.head, focus=LOOK.focus)
+QUERY, KEY = LOOK.focus + 1, LOOK.key + 1
 LANE = ("q_rot", "k_rot", "v_band", "pattern", "heads")
 FIELD = {
     "x": "x", "q": "q_full", "k": "k_full", "v": "v_full", "q_rot": "q_rot", "k_rot": "k_rot",
@@ -259,7 +263,7 @@ def test_a_click_into_a_block_opens_its_page_and_into_another_lane_that_head(
 
 
 def test_words_and_lanes_choose_by_keyboard(page: Page, server: str) -> None:
-    stage = open_stage(page, server)
+    stage = open_stage(page, server, Scene(focus=7))
     stage.locator(".th-piece[aria-pressed='true']").focus()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
@@ -274,7 +278,7 @@ def test_words_and_lanes_choose_by_keyboard(page: Page, server: str) -> None:
 
 
 def test_numbers_are_read_by_keyboard(page: Page, server: str) -> None:
-    stage = open_stage(page, server)
+    stage = open_stage(page, server, Scene(focus=7))
     stage.locator('.th-name[data-block="out"]').focus()
     for key in ("ArrowDown", "ArrowDown", "ArrowLeft"):
         page.keyboard.press(key)
@@ -320,7 +324,7 @@ def test_play_is_led_by_keys_and_a_link_opens_at_its_step(
     new_page: Callable[..., Page], server: str
 ) -> None:
     page = new_page()
-    stage = open_stage(page, server)
+    stage = open_stage(page, server, TELLING_SCENE)
     words = Words("en")
     stage.get_by_role("button", name=words("stage.next")).focus()
     for _ in range(5):
@@ -330,8 +334,9 @@ def test_play_is_led_by_keys_and_a_link_opens_at_its_step(
     until(page, lambda: query_of(page).get("play"), "5")
     settle(page)
     said = stage.locator(".th-said")
-    trace = compute.layer_of(Scene())
-    for part in ("it", "cat", f"{trace.pattern[0, 8, 2]:.3f}"):
+    trace, labels = compute.layer_of(TELLING_SCENE), compute.reading_of(TELLING_SCENE).labels
+    weight = f"{trace.pattern[LOOK.head, QUERY, KEY]:.3f}"
+    for part in (labels[QUERY], labels[KEY], weight):
         expect(said).to_contain_text(part)
     other = new_page(locale="zh-CN")
     other.goto(page.url.replace("lang=en", "lang=zh"))

@@ -18,7 +18,7 @@ from mha_view import compute
 from mha_view.components.packet import pack
 from mha_view.components.stage import Told, _told, shade
 from mha_view.scene import Scene
-from mha_view.texts import TEXTS
+from mha_view.texts import TELLING, TEXTS
 from mha_view.walk.layer import (
     BANDS_OF,
     LARGE,
@@ -137,14 +137,20 @@ def test_turning_gives_the_rotation_that_the_layer_used() -> None:
 
 @pytest.mark.parametrize("lang", LANGS)
 def test_each_step_says_what_the_trace_holds(lang: str) -> None:
-    scene = Scene(lang=lang, text=TEXTS["cat"])
+    look = TELLING["cat"]
+    scene = Scene(lang=lang, text=TEXTS["cat"], layer=look.layer)
     trace, labels = compute.layer_of(scene), compute.reading_of(scene).labels
+    query = look.focus + 1  # after `<bos>`
     said = dict(
-        zip(STEP_NAMES, sayings(trace, labels, 0, 8, Words(lang), learned=True), strict=True)
+        zip(
+            STEP_NAMES,
+            sayings(trace, labels, look.head, query, Words(lang), learned=True),
+            strict=True,
+        )
     )
-    weight = f"{trace.pattern[0, 8].max():.3f}"
+    weight = f"{trace.pattern[look.head, query].max():.3f}"
     assert all(part in said["attention"] for part in ("it", "cat", weight))
-    lengths = [f"{np.linalg.norm(step[8]):.1f}" for step in (trace.stream, trace.out)]
+    lengths = [f"{np.linalg.norm(step[query]):.1f}" for step in (trace.stream, trace.out)]
     assert all(length in said["residual"] for length in lengths)
     assert str(trace.n_tokens) in said["tokens"]
     assert not re.search(r"[{}]", "".join(said.values()))
