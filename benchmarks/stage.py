@@ -12,7 +12,7 @@ import statistics
 from typing import Any
 from urllib.parse import urlencode
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, WebSocket
 
 from mha_view.scene import Scene, write_link
 from mha_view.texts import TEXTS
@@ -80,15 +80,14 @@ def open_stage(browser: Browser, address: str, scene: Scene, path: str = "") -> 
 
 def time_pointing(browser: Browser, address: str, changes: int) -> dict[str, Any]:
     """Point at one token after another: ms to the painted ribbons, frames over the websocket."""
-    frames: list[str | bytes] = []
+    frames: list[object] = []
     page = browser.new_page(viewport={"width": 1280, "height": 1100})
-    page.on(
-        "websocket",
-        lambda socket: (
-            socket.on("framesent", frames.append),
-            socket.on("framereceived", frames.append),
-        ),
-    )
+
+    def follow(socket: WebSocket) -> None:
+        for way in ("framesent", "framereceived"):
+            socket.on(way, lambda frame: frames.append(frame))
+
+    page.on("websocket", follow)
     page.goto(f"{address}/?{urlencode(write_link(Scene()))}")
     page.wait_for_selector(".th-layer[data-drawn]", timeout=TIMEOUT)
     page.wait_for_timeout(2_000)
