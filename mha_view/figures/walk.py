@@ -20,7 +20,7 @@ MOST_TILE_CELLS = 64
 MOST_MATRIX_ROWS = 96
 MOST_MATRIX_COLUMNS = 128
 ROW_HEIGHT = 22
-LARGEST_CELL = 26  # pixels of a cell that is seen alone
+LARGEST_CELL = 24  # pixels of a cell that is seen alone
 SMALL_CELL = 15  # pixels of a cell beside others of its kind
 BANDS_WIDE = 22  # pixels that the bands and their numbers take at the left
 
