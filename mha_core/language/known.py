@@ -103,13 +103,13 @@ def _in_words(groups: Sequence[Group], text: str, tokens: Sequence[Token]) -> li
 def _known_like(first: Token, last: Token, said: set[str]) -> str | None:
     """The learned word with most of a word's kinds, if there is one the text does not say yet.
 
-    The word is known by its first and its last token.
+    The word is known by its last token and, half as much, by its first.
     """
     shares = load_kinds().shares
     kinds = dict(shares[last.id])
     if first.id != last.id:
         for kind, share in shares[first.id].items():
-            kinds[kind] = kinds.get(kind, 0.0) + share
+            kinds[kind] = kinds.get(kind, 0.0) + share / 2
     language: Language = "chinese" if CJK.match(last.piece) else "english"
     options = [
         (word, _likeness(kinds, own)) for word, own in _examples(language) if word not in said
