@@ -10,28 +10,36 @@ from mha_view.panel import literal
 from mha_view.walk import stage
 from mha_view.words import FOLDER, Words
 
-st.set_page_config(
-    page_title="Twelve Heads · 十二个头",
-    page_icon=str(FOLDER / "static" / "icon.svg"),
-    layout="wide",
-)
-refused = state.open_scene()
-words = Words(state.scene().lang)
-heavy.take_place(words)
-page = st.navigation(list_pages(words), position="hidden")
-stage.follow_wish()
-st.html(FOLDER / "style.css")
-with st.sidebar:
-    draw_menu(words, link_of(state.scene()))
-    controls.draw_reader(words)
-    frame.draw_glossary(words)
-for parameter in refused:
-    st.warning(words("link.refused", parameter=literal(parameter)))
-controls.draw_controls(words)
-if state.scene().weights == "live":
-    live_run.draw_notice(words, state.scene(), follow=page.url_path != "training")
-address.write_address(state.note_written(), lang=words.lang, projector=state.scene().projector)
-body = st.container()
-frame.draw_neighbours(words, page.url_path or "overview")
-with body:
-    page.run()
+
+def main() -> None:
+    """Draw the page that the reader is on."""
+    st.set_page_config(
+        page_title="Twelve Heads · 十二个头",
+        page_icon=str(FOLDER / "static" / "icon.svg"),
+        layout="wide",
+    )
+    refused = state.open_scene()
+    words = Words(state.scene().lang)
+    heavy.take_place(words)
+    page = st.navigation(list_pages(words), position="hidden")
+    stage.follow_wish()
+    st.html(FOLDER / "style.css")
+    with st.sidebar:
+        draw_menu(words, link_of(state.scene()))
+        controls.draw_reader(words)
+        frame.draw_glossary(words)
+    for parameter in refused:
+        st.warning(words("link.refused", parameter=literal(parameter)))
+    controls.draw_controls(words)
+    if state.scene().weights == "live":
+        live_run.draw_notice(words, state.scene(), follow=page.url_path != "training")
+    address.write_address(state.note_written(), lang=words.lang, projector=state.scene().projector)
+    body = st.container()
+    frame.draw_neighbours(words, page.url_path or "overview")
+    with body:
+        page.run()
+
+
+# A process that is split off for heavy work reads the main script, too; it draws nothing.
+if __name__ == "__main__":
+    main()
