@@ -219,9 +219,18 @@ def source_of(kind: type) -> tuple[str, str]:
     return texts[0], texts[1]
 
 
-def knows_word(kind: type, word: str) -> bool:
-    """Whether a class's code holds a word as a string of its own."""
-    return any(f'"{word}"' in text or f"'{word}'" in text for text in source_of(kind))
+def knows_word(kind: type, word: str, *, where_read: bool = False) -> bool:
+    """Whether a class's code holds a word as a string of its own.
+
+    Args:
+        kind: a configuration's class.
+        word: a value of the file.
+        where_read: only the code that reads the configuration counts. A configuration may take a
+            word that its model then passes over (MPT's "multiquery_attention").
+    """
+    making, reading = source_of(kind)
+    texts = (reading,) if where_read and reading else (making, reading)
+    return any(f'"{word}"' in text or f"'{word}'" in text for text in texts)
 
 
 def reads_key(kind: Any, key: str) -> bool:

@@ -144,7 +144,9 @@ def _judge_unread(raw: Json, whole: Any, main: str | None) -> tuple[bool, list[N
     forbidding, notes = False, []
     for prefix, own, config in _objects(raw, whole):
         unread = list(unread_keys(own, config))
-        is_main = prefix.removesuffix(".") in ("", main)
+        # A section without a width of its own (MPT's attn_config) speaks of the whole.
+        is_section = value_of(config, "d_model") is None
+        is_main = prefix.removesuffix(".") in ("", main) or is_section
         of_attention = [prefix + found.path for found in unread if found.changes_attention]
         ahead = [prefix + found.path for found in unread if found.is_ahead]
         others = [

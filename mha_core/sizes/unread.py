@@ -47,6 +47,8 @@ BY_VALUE = {
     "position_embedding_type", "attention_head_type", "attn_type", "attention_type",
     "feed_forward_type", "mlp_type", "ffn_type", "block_type",
 }  # fmt: skip
+# Those that decide how many heads keys and values have: a word nobody reads has no effect there.
+HEADS_BY_VALUE = {"attention_head_type", "attn_type"}
 # Objects that hold no sizes of layers.
 ASIDE = {
     "rope_scaling", "rope_parameters", "quantization_config", "quantization", "compression_config",
@@ -127,7 +129,7 @@ def _is_read(key: str, value: object, config: Any) -> bool:
     from mha_core.sizes.architectures import knows_word, reads_key
 
     if key in BY_VALUE and isinstance(value, str):
-        return knows_word(type(config), value)
+        return knows_word(type(config), value, where_read=key in HEADS_BY_VALUE)
     if type(value) is int and _has_same(key, value, config):
         return True
     return reads_key(type(config), key)

@@ -53,8 +53,10 @@ def truth_of(config: dict[str, Any]) -> Truth | None:
         return None
     own = {key: value for key, value in copy.deepcopy(config).items() if key not in ASIDE}
     # As from_pretrained does for the class of one part of a composite.
+    wanted = kind.config_class.model_type
     for part in config.values():
-        if isinstance(part, dict) and part.get("model_type") == kind.config_class.model_type:
+        is_part = isinstance(part, dict) and part.get("model_type") == wanted
+        if is_part and config.get("model_type") != wanted:
             own = part
     level = logging.getLogger("transformers").level
     logging.getLogger("transformers").setLevel(logging.CRITICAL)

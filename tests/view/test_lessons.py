@@ -96,7 +96,7 @@ def test_a_lesson_has_its_parts(name: str, lang: str) -> None:
     expected = PAGE_PARTS
     if name in WALK:
         expected = WALK_PARTS | {f"option_{option}" for option in OPTIONS[name]}
-    extra = {"what", "limits"} if name == "overview" else set()
+    extra = {"overview": {"what", "limits"}, "sizes": {"counted"}}.get(name, set())
     optional = set() if name in WALK else {"limits"}
     assert expected | extra <= set(parts) <= expected | extra | optional
     assert all(parts.values()), "no part is empty"
