@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
@@ -52,7 +53,10 @@ def draw_cache(compared: Mapping[str, Sizes], words: Words) -> None:
     if caches:
         show(figures.cache_curves(caches, now.cost_tokens, now.float_type, now.batch, words), words)
     rows = [_compared_row(title, sizes, words) for title, sizes in compared.items()]
-    st.html(f'<div class="wide">{as_html(rows)}</div>')
+    label = html.escape(words("sizes.table"), quote=True)
+    st.html(
+        f'<div class="wide" role="region" tabindex="0" aria-label="{label}">{as_html(rows)}</div>'
+    )
     st.download_button(
         words("sizes.csv"), as_csv(rows), "compared.csv", "text/csv", key="compared_csv"
     )

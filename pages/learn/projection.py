@@ -26,12 +26,12 @@ first = page.band(each[figure], is_kv=figure != "q_full")
 largest = largest_row(results[figure], page.focus, slice(*first))
 _, feature, token = page.picked_in(figure, results[figure].shape, largest)
 
-left, right = st.columns([3, 2])
+left, right = st.columns([5, 2])
 with left.container(border=True):
     reach = list(results.values())
     most = max(float(np.abs(result).max()) for result in reach)
     st.markdown(f"##### {words('projection.results', reach=f'{most:.2f}')}")
-    for column, name in zip(st.columns(3), results, strict=True):
+    for column, name in zip(st.columns(3, gap="xsmall"), results, strict=True):
         with column:
             drawn = feature_matrix(
                 trace[name], page.labels, words, reach=reach, bands=heads[name], bar=False

@@ -25,7 +25,8 @@ def test_a_trained_model_is_used_and_its_link_tells_how_to_train_it(
     expect(page.locator(HEADS)).to_have_count(2, timeout=WAIT)
     expect(page.get_by_text(words("outside.live"))).to_be_visible(timeout=WAIT)
     page.wait_for_function(
-        "location.pathname.endsWith('/attention') && location.search.includes('weights=live')",
+        "() => location.pathname.endsWith('/attention')"
+        " && location.search.includes('weights=live')",
         timeout=WAIT,
     )
 

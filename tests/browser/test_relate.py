@@ -123,7 +123,7 @@ def test_a_drawn_digit_is_what_the_model_gets(page: Page, server: str) -> None:
     for place in places[1:]:
         page.mouse.move(*place, steps=4)
     page.mouse.up()
-    page.wait_for_function("location.search.includes('ink=')")
+    page.wait_for_function("() => location.search.includes('ink=')")
     settle(page)
     pixels = unpack_drawing(query_of(page)["ink"])
     assert 120 < pixels.sum() < 400
@@ -135,7 +135,7 @@ def test_a_drawn_digit_is_what_the_model_gets(page: Page, server: str) -> None:
     expect(page.locator(".stMain")).to_contain_text(says.replace("**", ""))
     # A second stroke adds to the first, and a link brings both back.
     page.mouse.click(box["x"] + 0.9 * box["width"], box["y"] + 0.9 * box["height"])
-    page.wait_for_function(f"!location.search.includes('ink={query_of(page)['ink']}')")
+    page.wait_for_function(f"() => !location.search.includes('ink={query_of(page)['ink']}')")
     settle(page)
     more = unpack_drawing(query_of(page)["ink"])
     assert more.sum() > pixels.sum()
@@ -170,7 +170,7 @@ def test_the_board_can_be_drawn_on_and_cleared_by_keyboard(page: Page, server: s
     settle(page)
     board.focus()
     board.press("Delete")
-    page.wait_for_function("!location.search.includes('ink=')")
+    page.wait_for_function("() => !location.search.includes('ink=')")
     settle(page)
     expect(page.locator(".stMain")).to_contain_text(WORDS("canvas.empty"))
 
@@ -178,10 +178,10 @@ def test_the_board_can_be_drawn_on_and_cleared_by_keyboard(page: Page, server: s
 def test_a_patch_is_picked_on_the_image_and_in_the_matrix(page: Page, server: str) -> None:
     visit(page, server, "vit", f"{OWN_SIZES}&digit=8&head=0")
     pick(page, "patch_pattern", 3, 12)
-    page.wait_for_function("location.search.includes('patch=12')")
+    page.wait_for_function("() => location.search.includes('patch=12')")
     settle(page)
     # The middle of the patch in row 0, column 3: pixels 6 and 7 of rows 0 and 1.
     pick(page, "patches", 6.5, 0.5)  # type: ignore[arg-type]
-    page.wait_for_function("location.search.includes('patch=3')")
+    page.wait_for_function("() => location.search.includes('patch=3')")
     settle(page)
     expect(page.locator(".stMain")).to_contain_text(WORDS("vit.on_image", patch=3, head=0))

@@ -399,7 +399,7 @@ def test_a_change_while_it_stands_changes_the_numbers_in_place(page: Page, serve
     box = page.get_by_role("textbox", name="Sentence")
     box.fill("The dog ran because it was late.")
     box.press("Enter")
-    page.wait_for_function("location.search.includes('t=')")
+    page.wait_for_function("() => location.search.includes('t=')")
     settle(page)
     scene = Scene().turn_to(text="The dog ran because it was late.")
     trace = compute.layer_of(scene)
