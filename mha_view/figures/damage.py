@@ -67,7 +67,15 @@ def role_map(
     told = words(
         "alt.role_map", role=roles[row], head=heads[column], score=f"{scores[row, column]:.2f}"
     )
-    return Picture(name, figure, told, height=FRAME + ROW * len(roles), arrays={name: scores})
+    return Picture(
+        name,
+        figure,
+        told,
+        height=FRAME + ROW * len(roles),
+        arrays={name: scores},
+        axes={name: ("role", "head")},
+        names={"role": roles, "head": heads},
+    )
 
 
 def _by_heads(

@@ -17,8 +17,8 @@ export function exactNumber(value, isFloat32) {
 }
 
 /** What each place on an axis is called, where it has a name: axis word → names. */
-const namesOf = (labels, words) =>
-  Object.fromEntries(words.filter((word) => labels[word]?.length).map((word) => [word, labels[word]]));
+const namesOf = (labels, axes) =>
+  Object.fromEntries(axes.filter((word) => labels[word]?.length).map((word) => [word, labels[word]]));
 
 /** A field as a table reads it back. What a spreadsheet would run as a formula stays text. */
 function field(content) {

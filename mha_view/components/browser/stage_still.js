@@ -16,9 +16,9 @@ export function stillOf(root, alt) {
   });
   copy.querySelectorAll(LEFT_OUT).forEach((node) => node.remove());
   copy.querySelectorAll("button, a").forEach((node) => {
-    const words = element("span", node.className);
-    words.append(...node.childNodes);
-    replace(node, words);
+    const plain = element("span", node.className);
+    plain.append(...node.childNodes);
+    replace(node, plain);
   });
   return `<div class="${copy.className}" role="img" aria-label="${escapeHtml(alt)}">${copy.innerHTML}</div>`;
 }
