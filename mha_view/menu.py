@@ -38,28 +38,34 @@ def page_file(name: str) -> Path:
     return PAGES / section / f"{name}.py"
 
 
-def list_pages(words: Words) -> list[st.Page]:
-    """All pages, titled in the reader's language; `url_path` is the page's name."""
-    return [
-        st.Page(
+def list_pages(words: Words) -> dict[str, st.Page]:
+    """All pages by name, titled in the reader's language; `url_path` is the page's name."""
+    return {
+        name: st.Page(
             page_file(name),
             title=words(f"nav.{name}"),
             url_path=None if name == "overview" else name,
             default=name == "overview",
         )
         for name in ORDER
-    ]
+    }
 
 
-def draw_menu(words: Words, link: Mapping[str, str]) -> None:
-    """The name and the sections as links that carry the scene, also into a new tab."""
+def draw_menu(words: Words, pages: Mapping[str, st.Page], link: Mapping[str, str]) -> None:
+    """The name and the sections as links that carry the scene, also into a new tab.
+
+    Args:
+        words: the reader's words.
+        pages: as `list_pages` gives them; a page given by its file is looked for on the disk.
+        link: what the links carry.
+    """
     st.markdown(f"## {words('brand')}")
     st.caption(words("brand.line"))
     for section, names in SECTIONS.items():
         with st.container(key=f"menu_{section}", gap=None):
             st.caption(words(f"nav.{section}"))
             for name in names:
-                st.page_link(page_file(name), label=words(f"nav.{name}"), query_params=link)
+                st.page_link(pages[name], query_params=link)
 
 
 def neighbours(name: str) -> tuple[str | None, str | None]:

@@ -349,10 +349,12 @@ def draw_check(page: Page) -> None:
                 words(key, value=value, step=named[worst]) for key, value in figures.items()
             )
         )
-        st.table(
-            {
-                words("check.step"): list(named.values()),
-                words("check.absolute"): [f"{v:.1e}" for v in differences.absolute.values()],
-                words("check.relative"): [f"{v:.1e}" for v in differences.relative.values()],
-            }
-        )
+        rows = [
+            (words("check.step"), words("check.absolute"), words("check.relative")),
+            ("---", "---:", "---:"),
+            *(
+                (name, f"{differences.absolute[step]:.1e}", f"{differences.relative[step]:.1e}")
+                for step, name in named.items()
+            ),
+        ]
+        st.markdown("\n".join(f"| {' | '.join(row)} |" for row in rows))

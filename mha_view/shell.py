@@ -21,11 +21,12 @@ def main() -> None:
     refused = state.open_scene()
     words = Words(state.scene().lang)
     heavy.take_place(words)
-    page = st.navigation(list_pages(words), position="hidden")
+    pages = list_pages(words)
+    page = st.navigation(list(pages.values()), position="hidden")
     stage.follow_wish()
     st.html(FOLDER / "style.css")
     with st.sidebar:
-        draw_menu(words, link_of(state.scene()))
+        draw_menu(words, pages, link_of(state.scene()))
         controls.draw_reader(words)
         frame.draw_glossary(words)
     for parameter in refused:

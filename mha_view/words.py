@@ -40,6 +40,17 @@ def lesson(name: str, lang: str) -> dict[str, str]:
     return {part: body.strip() for part, body in zip(parts[1::2], parts[2::2], strict=True)}
 
 
+@lru_cache(maxsize=256)
+def _group(lang: str, prefix: str) -> dict[str, str]:
+    """All strings of a language whose key starts with `prefix.`, by the rest of the key."""
+    start = prefix + "."
+    return {
+        key.removeprefix(start): text
+        for key, text in catalogue(lang).items()
+        if key.startswith(start)
+    }
+
+
 class Words:
     """The words of one language.
 
@@ -61,12 +72,7 @@ class Words:
 
     def group(self, prefix: str) -> dict[str, str]:
         """All strings whose key starts with `prefix.`, by the rest of the key."""
-        start = prefix + "."
-        return {
-            key.removeprefix(start): text
-            for key, text in catalogue(self.lang).items()
-            if key.startswith(start)
-        }
+        return dict(_group(self.lang, prefix))
 
     def error(self, error: TwelveHeadsError | Note) -> str:
         """An error or a note of the core, and the notes it names, in the reader's language."""

@@ -14,7 +14,7 @@ twice (drawn, and offered as a download) travels once.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -39,11 +39,22 @@ def pack(header: Mapping[str, Any]) -> bytes:
     (2, 3)
     """
     arrays = _Arrays()
-    tree = arrays.replace(dict(header))
-    tree["arrays"] = arrays.descriptions()
-    text = json.dumps(tree, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    try:  # the encoder walks the tree itself, and asks only for what JSON does not have
+        tree = _write(dict(header), default=arrays.replace)
+    except (ValueError, TypeError):  # not finite, or a name that is no text: it does not ask
+        arrays = _Arrays()
+        tree = _write(arrays.replace(dict(header)))
+    ending = f'{"" if tree == "{}" else ","}"arrays":{_write(arrays.descriptions())}}}'
+    text = (tree[:-1] + ending).encode()
     text += b" " * (-(4 + len(text)) % ALIGNMENT)
     return b"".join([len(text).to_bytes(4, "little"), text, *arrays.blocks()])
+
+
+def _write(tree: object, default: Callable[[Any], Any] | None = None) -> str:
+    """A tree as JSON, as short as can be."""
+    return json.dumps(
+        tree, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=default
+    )
 
 
 def unpack(packet: bytes) -> dict[str, Any]:
