@@ -59,6 +59,10 @@ MESSAGES: dict[str, str] = {
         "Mean ablation needs each head's mean output. Pass means=mean_heads(model, documents), or "
         "choose mode='zero'."
     ),
+    "ablation.other": (
+        "Exact ablation needs what the heads give in another run. Pass other=model.run(ids), or "
+        "choose mode='zero' or mode='mean'."
+    ),
     "everyday.word": (
         "“{word}” stands {count} times in “{text}”; expected once. Write the sentence so that the "
         "word is whole and stands once."
@@ -78,6 +82,15 @@ MESSAGES: dict[str, str] = {
     "model.head": (
         "Layer {layer}, head {head} does not exist: the model has {n_layers} layers of {n_heads} "
         "heads, counted from 0. Choose one of those."
+    ),
+    "model.path": (
+        "No path leads from layer {layer}, head {head} to “{part}” of layer {receiver}: what it "
+        "adds is read there only from layer {first} to layer {last}. Choose a receiver that comes "
+        "after it (“out” comes after the last layer)."
+    ),
+    "model.edit": (
+        "A value among the edits has the shape {shape}; expected one that spreads to {expected}. "
+        "Give one vector, or one a token."
     ),
     "vocabulary.file": (
         "{file} cannot be read as TOML: {reason}. Expected tables of words; correct the line "

@@ -20,7 +20,8 @@ from mha_core.heads.probe import Row, attention_rows, ids_of
 from mha_core.language.lexicon import SECTIONS, TIERS, Language, Reach, Tier, nouns_of
 from mha_core.language.mixture import make_documents
 from mha_core.language.tokenizer import Encoding, load_tokenizer
-from mha_core.model.toy import Head, ToyModel
+from mha_core.model.edits import Head
+from mha_core.model.toy import ToyModel
 
 FILE = "typed.toml"
 LANGUAGES: tuple[Language, ...] = ("english", "chinese")

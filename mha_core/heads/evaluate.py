@@ -56,7 +56,8 @@ from mha_core.heads.sample import Interval, bootstrap
 from mha_core.language.documents import Kind
 from mha_core.language.lexicon import Language
 from mha_core.language.mixture import make_documents
-from mha_core.model.toy import Head, ToyModel
+from mha_core.model.edits import Head
+from mha_core.model.toy import ToyModel
 
 DEAREST = 4  # heads of a task that are also taken out two at a time
 MEANS_COUNT = 100  # documents that a head's mean output is taken over
@@ -259,7 +260,7 @@ def measure_copying(model: ToyModel, count: int = COUNT) -> dict[str, Any]:
 def copying_without(model: ToyModel, head: Head, means: Tensor, count: int = COUNT) -> float:
     """How much of the same repeats of nouns is copied when a head is replaced by its mean."""
     edit = ablate(model, [head], mode="mean", means=means)
-    return copying(model, draw_repeats(noun_ids(), SCORE_SEED, count), edit_heads=edit)
+    return copying(model, draw_repeats(noun_ids(), SCORE_SEED, count), edits=edit)
 
 
 def measure_means(model: ToyModel) -> Tensor:
@@ -293,7 +294,7 @@ def measure_damage(model: ToyModel, task: str, means: Tensor, count: int = 100) 
     together = []
     for two in combinations(sorted(dearest), 2):
         edit = ablate(model, two, mode="mean", means=means)
-        left = choose(model, pairs, edit_heads=edit).mean()
+        left = choose(model, pairs, edits=edit).mean()
         together.append({"heads": two, "loss": float(whole - left)})
     return {
         "loss": loss.tolist(), "zero": zero.tolist(), "pairs": together,

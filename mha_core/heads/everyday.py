@@ -16,7 +16,8 @@ from mha_core.heads.measures import hits
 from mha_core.heads.probe import Row, attention_rows
 from mha_core.heads.sample import nearest_candidate
 from mha_core.language.tokenizer import load_tokenizer
-from mha_core.model.toy import Head, ToyModel
+from mha_core.model.edits import Head
+from mha_core.model.toy import ToyModel
 
 FILE = "everyday.toml"
 Language = Literal["english", "chinese"]

@@ -14,7 +14,7 @@ from mha_core.language.documents import Choice, Document, Kind, Relation
 from mha_core.language.lexicon import Language, load_lexicon
 from mha_core.language.mixture import make_documents
 from mha_core.language.tokenizer import load_tokenizer
-from mha_core.model.toy import EditHeads, ToyModel
+from mha_core.model.edits import Edits, OpenModel
 
 Floats = NDArray[np.float64]
 Patterns = NDArray[np.float32]
@@ -154,7 +154,7 @@ def _batches(count: int) -> Iterator[slice]:
 
 
 @torch.no_grad()
-def patterns_of(model: ToyModel, documents: Sequence[tuple[int, ...]]) -> Iterator[Patterns]:
+def patterns_of(model: OpenModel, documents: Sequence[tuple[int, ...]]) -> Iterator[Patterns]:
     """Every head's pattern on each document, [layer, head, query, key]."""
     for part in _batches(len(documents)):
         chosen = documents[part]
@@ -164,7 +164,7 @@ def patterns_of(model: ToyModel, documents: Sequence[tuple[int, ...]]) -> Iterat
 
 
 @torch.no_grad()
-def attention_rows(model: ToyModel, rows: Sequence[Row]) -> Floats:
+def attention_rows(model: OpenModel, rows: Sequence[Row]) -> Floats:
     """The query's attention in every head: [row, layer, head, key], zero beyond the query."""
     width = max(len(row.ids) for row in rows)
     found = np.zeros((len(rows), model.n_layers, model.n_heads, width))
@@ -185,11 +185,11 @@ Knock = Callable[
 
 @torch.no_grad()
 def query_logits(
-    model: ToyModel,
+    model: OpenModel,
     pairs: Sequence[Pair],
     *,
     knock: Knock | None = None,
-    edit_heads: EditHeads | None = None,
+    edits: Edits | None = None,
 ) -> Tensor:
     """The logits at every pair's query: [pair, vocabulary].
 
@@ -197,30 +197,32 @@ def query_logits(
         model: the model.
         pairs: places with two continuations.
         knock: which edges from the query are forbidden, by layer: these heads, these keys.
-        edit_heads: see `ToyModel.run`.
+        edits: what is changed besides.
     """
     found = []
     for part in _batches(len(pairs)):
         chosen = pairs[part]
         ids = pad_ids([pair.ids for pair in chosen])
-        keep = None if knock is None else _knocked(model, ids, chosen, knock)
+        here = Edits() if edits is None else edits
+        if knock is not None:
+            here = here | _knocked(model, ids, chosen, knock)
         queries = torch.tensor([pair.query for pair in chosen])
-        found.append(model.run(ids, keep=keep, edit_heads=edit_heads, at=queries).logits)
+        found.append(model.run(ids, edits=here, at=queries).logits)
     return torch.cat(found)
 
 
 def choose(
-    model: ToyModel,
+    model: OpenModel,
     pairs: Sequence[Pair],
     *,
     knock: Knock | None = None,
-    edit_heads: EditHeads | None = None,
+    edits: Edits | None = None,
 ) -> NDArray[np.bool_]:
     """Whether the right continuation is more probable than the wrong one, for every pair.
 
     Chance is .5. The arguments are those of `query_logits`.
     """
-    logits = query_logits(model, pairs, knock=knock, edit_heads=edit_heads)
+    logits = query_logits(model, pairs, knock=knock, edits=edits)
     return prefer_right(logits, pairs)
 
 
@@ -281,16 +283,16 @@ def groups_for(task: str) -> Groups:
     return ()
 
 
-def _knocked(model: ToyModel, ids: Tensor, pairs: Sequence[Pair], knock: Knock) -> list[Tensor]:
-    """Causal masks [pair, head, query, key], one per layer, without the forbidden edges."""
+def _knocked(model: OpenModel, ids: Tensor, pairs: Sequence[Pair], knock: Knock) -> Edits:
+    """The forbidden edges of a batch, [pair, head, query, key] for each layer that has any."""
     n_tokens = ids.shape[1]
-    causal = torch.ones(n_tokens, n_tokens, dtype=torch.bool).tril()
-    masks = []
+    masks = {}
     for layer in range(model.n_layers):
-        keep = causal.repeat(len(pairs), model.n_heads, 1, 1)
+        mask = torch.zeros(len(pairs), model.n_heads, n_tokens, n_tokens, dtype=torch.bool)
         for number, pair in enumerate(pairs):
             heads, keys = knock(layer, pair)
             for key in keys:
-                keep[number, heads, pair.query, key] = False
-        masks.append(keep)
-    return masks
+                mask[number, heads, pair.query, key] = True
+        if mask.any():
+            masks[layer] = mask
+    return Edits(forbidden=masks)

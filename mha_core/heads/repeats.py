@@ -19,7 +19,7 @@ from mha_core.heads.measures import MEASURES, Measure, Seen
 from mha_core.heads.probe import Floats, pad_ids, patterns_of
 from mha_core.language.repeats import LONGEST, SHORTEST, core_words
 from mha_core.language.tokenizer import load_tokenizer
-from mha_core.model.toy import EditHeads, ToyModel
+from mha_core.model.edits import Edits, OpenModel
 
 Repeat = tuple[int, ...]
 
@@ -88,7 +88,7 @@ def _seen(repeat: Repeat) -> Seen:
     return Seen(np.tri(len(repeat), dtype=bool), np.array(repeat))
 
 
-def repeat_scores(model: ToyModel, repeats: Sequence[Repeat]) -> dict[str, Floats]:
+def repeat_scores(model: OpenModel, repeats: Sequence[Repeat]) -> dict[str, Floats]:
     """Each role's score of every head on every repeat: [repeat, layer, head]."""
     scores: dict[str, list[Floats]] = {role: [] for role in REPEAT_ROLES}
     for repeat, patterns in zip(repeats, patterns_of(model, repeats), strict=True):
@@ -106,9 +106,7 @@ def repeat_chance(role: str, repeats: Sequence[Repeat]) -> float:
 
 
 @torch.no_grad()
-def copying(
-    model: ToyModel, repeats: Sequence[Repeat], *, edit_heads: EditHeads | None = None
-) -> float:
+def copying(model: OpenModel, repeats: Sequence[Repeat], *, edits: Edits | None = None) -> float:
     """The share of the second halves that is predicted, each half's first word left out.
 
     Nothing tells the first word. A word is predicted when no token is more probable.
@@ -116,9 +114,9 @@ def copying(
     Args:
         model: the model.
         repeats: what it reads.
-        edit_heads: see `ToyModel.run`.
+        edits: what is changed.
     """
-    guesses = model.run(pad_ids(repeats), edit_heads=edit_heads).logits.argmax(-1)
+    guesses = model.run(pad_ids(repeats), edits=edits).logits.argmax(-1)
     right = []
     for repeat, guess in zip(repeats, guesses, strict=True):
         n_words = len(repeat) // 2

@@ -25,7 +25,8 @@ from mha_core.heads.sample import (
 )
 from mha_core.language.documents import Kind
 from mha_core.language.repeats import LONGEST, SHORTEST
-from mha_core.model.toy import Head, ToyModel
+from mha_core.model.edits import Head
+from mha_core.model.toy import ToyModel
 
 CHOOSE_SEED, SCORE_SEED = 9_100_000, 9_200_000  # training seeds are small numbers
 COUNT = 200

@@ -10,7 +10,7 @@ Norms are RMSNorm, attention has no biases, embedding and W_u are two matrices.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -25,14 +25,13 @@ from mha_core.config import AttentionConfig
 from mha_core.errors import ConfigError
 from mha_core.language.tokenizer import Encoding, Tokenizer, load_tokenizer
 from mha_core.layer import AttentionSteps, attention, fused_attention, join_heads
-from mha_core.norms import Norm, rms_norm
+from mha_core.model.edits import ATTENTION_PARTS, EMBEDDING, Edits, Head, fit, zeros_for
+from mha_core.model.reading import attention_reading
+from mha_core.norms import NORM_EPS, Norm, rms_norm
 from mha_core.rope import Rope
 from mha_core.trace import AttentionTrace, ModelTrace, as_sentence
 from mha_core.values import check_size, is_whole
 from mha_core.weights import AttentionWeights
-
-Head = tuple[int, int]  # layer, head
-EditHeads = Callable[[int, Tensor], Tensor]  # layer, [..., head, query, d_value] -> the same
 
 
 @dataclass(frozen=True)
@@ -102,6 +101,11 @@ class ModelSteps:
     def patterns(self) -> tuple[Tensor, ...]:
         """The pattern [..., head, query, key] of each layer."""
         return tuple(layer.pattern for layer in self.layers)
+
+    @property
+    def heads(self) -> tuple[Tensor, ...]:
+        """What each layer's heads give, before W_o: [..., head, query, d_value]."""
+        return tuple(layer.heads for layer in self.layers)
 
 
 class Layer(nn.Module):
@@ -212,9 +216,10 @@ class ToyModel(nn.Module):
         self,
         ids: Tensor,
         *,
-        keep: Tensor | Sequence[Tensor] | None = None,
+        keep: Tensor | None = None,
         rope: bool = True,
-        edit_heads: EditHeads | None = None,
+        edits: Edits | None = None,
+        known: ModelSteps | None = None,
         at: Tensor | None = None,
     ) -> ModelSteps:
         """Compute the model and keep every step, on a batch or a single sentence.
@@ -222,34 +227,126 @@ class ToyModel(nn.Module):
         Args:
             ids: [..., token], `<bos>` included.
             keep: bool, True where a query may look, instead of causality; spread to
-                [..., head, query, key], or one such mask per layer.
+                [..., head, query, key].
             rope: False turns RoPE off.
-            edit_heads: changes a layer's heads before W_o; the rest is computed from the result.
+            edits: what is changed; the rest is computed from the result.
+            known: what this gave without edits, for the same tokens, mask and RoPE; what lies
+                before the first change is taken from it.
             at: [batch], the place in each sentence whose logits are wanted; of all if None.
 
         Returns:
             Every step; where heads were edited, `heads`, `concat` and `out` are the edited ones.
+
+        Raises:
+            ConfigError: the edits name what the model has not.
+            ShapeError: a value among the edits does not fit what it stands for.
         """
+        edits = Edits() if edits is None else edits
+        edits.check(self.n_layers, self.n_heads)
         config = self.config if rope else replace(self.config, rope=None)
         if keep is not None:
             config = replace(config, causal=False)
+        first = self.n_layers if edits.first_layer is None else edits.first_layer
         stream = self.embedding[ids]
         streams, layers, mlps = [stream], [], []
+        sent = {EMBEDDING: stream}
         for index, layer in enumerate(self.each_layer()):
-            here = keep if keep is None or isinstance(keep, Tensor) else keep[index]
-            x = rms_norm(stream, layer.norm)
-            steps = attention(x, layer.weights, config, keep=here)
-            if edit_heads is not None:
-                steps = _with_heads(steps, edit_heads(index, steps.heads), layer.w_o)
-            stream = stream + steps.out
-            added = layer.mlp(stream) if layer.d_mlp else None
-            stream = stream if added is None else stream + added
+            before = known.layers[index] if known is not None and index <= first else None
+            steps = self._attend(stream, index, config, keep, edits, sent, before)
+            sent |= self._sent(index, steps.heads, edits)
+            if known is not None and index < first:
+                stream, added = known.streams[index + 1], known.mlps[index]
+            else:
+                stream = stream + steps.out
+                change = edits.changes_at(index, ["mlp"], sent).get(("mlp", None))
+                added = layer.mlp(_plus(stream, change)) if layer.d_mlp else None
+                stream = stream if added is None else stream + added
             streams.append(stream)
             layers.append(steps)
             mlps.append(added)
-        last = stream if at is None else stream[torch.arange(len(at)), at]
-        logits = linear(rms_norm(last, self.norm), self.unembedding)
-        return ModelSteps(tuple(streams), tuple(layers), tuple(mlps), logits)
+        change = edits.changes_at(self.n_layers, ["out"], sent).get(("out", None))
+        last = _plus(stream, change)
+        last = last if at is None else last[torch.arange(len(at)), at]
+        return ModelSteps(tuple(streams), tuple(layers), tuple(mlps), self.read_out(last))
+
+    def contributions(self, layer: int, heads: Tensor) -> Tensor:
+        """What heads [..., head, query, d_value] add to the stream: [..., head, query, feature]."""
+        w_o = self._layer(layer).w_o
+        columns = w_o.view(w_o.shape[0], self.n_heads, heads.shape[-1])
+        return torch.einsum("...hqv,dhv->...hqd", heads, columns)
+
+    def read_out(self, stream: Tensor) -> Tensor:
+        """The logits that a stream [..., feature] would give: last norm and unembedding."""
+        return linear(rms_norm(stream, self.norm), self.unembedding)
+
+    def direct(self, part: Tensor, stream: Tensor) -> Tensor:
+        """What a part [..., feature] of the last stream adds to the logits, the last norm's scale
+        held at its value for `stream`; see `OpenModel`."""
+        scale = (stream.pow(2).mean(-1, keepdim=True) + NORM_EPS["rms"]).rsqrt()
+        return linear(part * scale * self.norm, self.unembedding)
+
+    def folded(self, layer: int) -> AttentionWeights[Tensor]:
+        """A layer's attention weights, the gain of the norm before them multiplied in."""
+        here = self._layer(layer)
+        reads = (here.w_q * here.norm, here.w_k * here.norm, here.w_v * here.norm)
+        return AttentionWeights(*reads, here.w_o)
+
+    def _layer(self, index: int) -> Layer:
+        """One layer."""
+        return cast(Layer, self.layers[index])
+
+    def _attend(
+        self,
+        stream: Tensor,
+        index: int,
+        config: AttentionConfig,
+        keep: Tensor | None,
+        edits: Edits,
+        sent: Mapping[Head, Tensor],
+        before: AttentionSteps | None,
+    ) -> AttentionSteps:
+        """A layer's attention with its edits; `before` are its steps where only heads differ."""
+        layer = self._layer(index)
+        changes = edits.changes_at(index, ATTENTION_PARTS, sent)
+        forbidden = edits.forbidden.get(index)
+        steps = before
+        if steps is None or changes or forbidden is not None:
+            if forbidden is not None:
+                keep = ~forbidden if keep is None else keep & ~forbidden
+            instead = {
+                receiver: rms_norm(stream + change, layer.norm)
+                for receiver, change in changes.items()
+            }
+            x = rms_norm(stream, layer.norm)
+            steps = (
+                attention_reading(x, instead, layer.weights, config, keep=keep)
+                if instead
+                else attention(x, layer.weights, config, keep=keep)
+            )
+        heads = {head: value for (at, head), value in edits.heads.items() if at == index}
+        if heads:
+            steps = _with_heads(steps, heads, layer.w_o)
+        outputs = {head: value for (at, head), value in edits.outputs.items() if at == index}
+        if outputs:
+            added = self.contributions(index, steps.heads)
+            out = steps.out
+            for head, value in outputs.items():
+                out = out + fit(value, added[..., head, :, :]) - added[..., head, :, :]
+            steps = replace(steps, out=out)
+        return steps
+
+    def _sent(self, index: int, heads: Tensor, edits: Edits) -> dict[Head, Tensor]:
+        """What the senders of a layer add to the stream, [..., token, feature]."""
+        senders = [sender for sender in edits.senders if sender[0] == index]
+        if not senders:
+            return {}
+        added = self.contributions(index, heads)
+        return {
+            sender: fit(edits.outputs[sender], added[..., sender[1], :, :])
+            if sender in edits.outputs
+            else added[..., sender[1], :, :]
+            for sender in senders
+        }
 
     def ids_of(self, text: str | Encoding) -> list[int]:
         """The token numbers of a text, `<bos>` first."""
@@ -283,33 +380,12 @@ class ToyModel(nn.Module):
         mask = None if keep is None else torch.from_numpy(np.ascontiguousarray(keep))
         ids = torch.tensor(self.ids_of(encoding))
         with torch.no_grad():
-            steps = self.run(ids, keep=mask, rope=rope, edit_heads=self.switch_off(heads_off))
+            steps = self.run(ids, keep=mask, rope=rope, edits=zeros_for(heads_off))
         return ModelTrace(
             tokens=(self.tokenizer.bos.display, *encoding.displays),
             layers=self._layer_traces(steps, rope=rope, causal=keep is None),
             logits=as_sentence(steps.logits, 2),
         )
-
-    def switch_off(self, heads: Collection[Head]) -> EditHeads | None:
-        """An edit that sets these heads to zero, or None when there are none.
-
-        Raises:
-            ConfigError: a layer or head that does not exist.
-        """
-        for layer, head in heads:
-            if not (0 <= layer < self.n_layers and 0 <= head < self.n_heads):
-                raise ConfigError(
-                    "model.head", layer=layer, head=head, n_layers=self.n_layers,
-                    n_heads=self.n_heads,
-                )  # fmt: skip
-        if not heads:
-            return None
-
-        def edit(layer: int, outputs: Tensor) -> Tensor:
-            stay = [float((layer, head) not in heads) for head in range(self.n_heads)]
-            return outputs * outputs.new_tensor(stay)[:, None, None]
-
-        return edit
 
     def predict(self, text: str | Encoding, n: int = 10) -> list[tuple[str, float]]:
         """The n most probable next tokens after a text, in readable form, with probabilities.
@@ -352,8 +428,18 @@ def _draw(generator: torch.Generator, std: float, *shape: int) -> nn.Parameter:
     return nn.Parameter(torch.randn(*shape, generator=generator) * std)
 
 
-def _with_heads(steps: AttentionSteps, heads: Tensor, w_o: Tensor) -> AttentionSteps:
-    """The steps of a layer whose heads were changed before W_o."""
+def _plus(stream: Tensor, change: Tensor | None) -> Tensor:
+    """A stream as it is read."""
+    return stream if change is None else stream + change
+
+
+def _with_heads(
+    steps: AttentionSteps, instead: Mapping[int, Tensor], w_o: Tensor
+) -> AttentionSteps:
+    """The steps of a layer some of whose heads give something else before W_o."""
+    heads = steps.heads.clone()
+    for head, value in instead.items():
+        heads[..., head, :, :] = fit(value, heads[..., head, :, :])
     concat = join_heads(heads)
     return replace(
         steps,

@@ -34,7 +34,7 @@ def chances(scene: Scene, after: int, heads: Heads) -> NDArray[np.float64]:
     edit = ablate(model, heads, mode=scene.ablation, means=means)
     keep = torch.from_numpy(compute.keep_of(scene, len(reading)))
     with torch.no_grad():
-        logits = model.run(ids, keep=keep, rope=scene.rope, edit_heads=edit).logits[after]
+        logits = model.run(ids, keep=keep, rope=scene.rope, edits=edit).logits[after]
     found: NDArray[np.float64] = logits.double().softmax(-1).numpy()
     return found
 

@@ -51,7 +51,7 @@ def test_a_head_taken_out_is_its_rows_of_the_concat_zeroed(
     model: ToyModel, ids: Tensor, heads: list[tuple[int, int]]
 ) -> None:
     intact = model.run(ids)
-    broken = model.run(ids, edit_heads=ablation.ablate(model, heads))
+    broken = model.run(ids, edits=ablation.ablate(model, heads))
     first = min(layer for layer, _ in heads)
     for index, layer in enumerate(model.each_layer()):
         concat = broken.layers[index].concat
@@ -73,7 +73,7 @@ def test_a_head_replaced_by_its_mean_is_the_mean_everywhere(model: ToyModel, ids
     outputs = [model.run(torch.tensor(text)).layers[1].heads[3] for text in texts]
     assert torch.allclose(means[1, 3], torch.cat(outputs).mean(dim=0), atol=1e-12)
     edit = ablation.ablate(model, [(1, 3)], mode="mean", means=means)
-    steps = model.run(ids, edit_heads=edit)
+    steps = model.run(ids, edits=edit)
     assert torch.equal(steps.layers[1].heads[3], means[1, 3].expand(len(ids), -1))
     assert torch.equal(steps.layers[1].heads[2], model.run(ids).layers[1].heads[2])
 
@@ -87,7 +87,7 @@ def test_taking_a_head_off_the_layers_output_is_taking_it_out(model: ToyModel, m
     edits = [ablation.ablate(model, [head], mode=mode, means=means) for head in HEADS]  # type: ignore[arg-type]
     for logits, edit in zip(found, [*edits, None], strict=True):
         with torch.no_grad():
-            expected = query_logits(model, pairs, edit_heads=edit)
+            expected = query_logits(model, pairs, edits=edit)
         assert torch.allclose(logits, expected, atol=1e-10)
     assert not torch.allclose(found[0], found[-1], atol=1e-3)
 
@@ -135,8 +135,8 @@ def test_direct_contributions_sum_to_the_logits(
 
 def test_head_contributions_sum_to_the_layers_output(model: ToyModel, ids: Tensor) -> None:
     with torch.no_grad():
-        for layer, steps in zip(model.each_layer(), model.run(ids).layers, strict=True):
-            total = ablation.head_contributions(steps.heads, layer.w_o).sum(dim=-3)
+        for index, steps in enumerate(model.run(ids).layers):
+            total = model.contributions(index, steps.heads).sum(dim=-3)
             assert torch.allclose(total, steps.out, atol=1e-12)
     for traced in model.trace("The cat sat on the mat.").layers:
         total = head_contributions(traced).sum(axis=0)

@@ -41,7 +41,8 @@ from mha_core.model.checkpoint import (
     load_model,
     load_toy_model,
 )
-from mha_core.model.toy import Head, ToyModel
+from mha_core.model.edits import Head
+from mha_core.model.toy import ToyModel
 
 COUNT = 60
 # What the shipped weights miss, as the card says: the receiver needs heads below .30 as well.
@@ -202,7 +203,7 @@ def test_losses_are_those_of_breaking_one_head_or_two_at_a_time(model: ToyModel)
 
     def kept(*heads: Head, mode: Any = "mean") -> tuple[float, float]:
         edit = ablate(model, heads, mode=mode, means=means)
-        logits = query_logits(model, pairs, edit_heads=edit)
+        logits = query_logits(model, pairs, edits=edit)
         return prefer_right(logits, pairs).mean(), find_exact(logits, pairs, groups).mean()
 
     whole, whole_exact = kept()
