@@ -7,6 +7,7 @@ Every text says what was given, what was expected, and what to do.
 
 from __future__ import annotations
 
+from mha_core.real_messages import REAL_MESSAGES
 from mha_core.sizes_messages import SIZES_MESSAGES
 
 MESSAGES: dict[str, str] = {
@@ -323,6 +324,7 @@ MESSAGES: dict[str, str] = {
         "{name} does not hold the weights of the small vision transformer ({reason}). Restore the "
         "file, or train it anew: python -m mha_core.train_vit."
     ),
+    **REAL_MESSAGES,
     **SIZES_MESSAGES,
 }
 

@@ -40,6 +40,7 @@ def test_no_layer_imports_what_is_above_it(layer: str) -> None:
         ("mha_core", ("torch", "streamlit", "plotly")),
         ("mha_core.language.tokenizer", ("torch", "streamlit", "plotly")),
         ("mha_core.trace", ("torch", "streamlit", "plotly")),
+        ("mha_core.real.folder", ("torch", "transformers")),
         ("mha_view.page", ("torch", "transformers")),
         ("app", ("torch", "transformers")),
     ],

@@ -1,0 +1,1 @@
+"""Models that other people trained, looked at from inside. Loads transformers only to load one."""

@@ -1,0 +1,312 @@
+"""From a checked folder to a model that shows its attention, or one sentence why not."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from mha_core.device import choose_device
+from mha_core.errors import DataError, Note
+from mha_core.real.capture import NAME, Call, capture_calls
+from mha_core.real.folder import (
+    Contents,
+    ModelCard,
+    card_of,
+    find_model,
+    inspect_folder,
+    most_bytes,
+)
+from mha_core.real.labels import Encoded, encode
+from mha_core.sizes.architectures import base_class, known_version, named_class
+from mha_core.sizes.build import Built, build, count_parameters
+from mha_core.sizes.quiet import one_at_a_time, reason_of
+from mha_core.sizes.read import Json
+
+if TYPE_CHECKING:
+    from torch import nn
+
+FLOATS = {"F64", "F32", "F16", "BF16"}
+NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
+# Parts that read no token and mix none; a file may lack them.
+AFTER_ALL = re.compile(r"(^|\.)(pooler|seq_relationship)\.")
+
+
+@dataclass(frozen=True, eq=False)
+class RealModel:
+    """A model of transformers, loaded, its attention open to `mha_core.real.capture`.
+
+    Args:
+        card: what was known of it before.
+        network: the module, switched to this project's attention function; in `eval` mode.
+        tokenizer: a fast tokenizer of transformers.
+        n_heads: query heads of each attention call, in the order in which they are called: one
+            call a layer, also where one module is called for all layers.
+        n_kv_heads: KV heads, likewise.
+        causal: whether every layer looks back only.
+        limit: tokens it reads at most.
+        lock: held by whoever runs it: what looks on is told by the module, not by the caller.
+    """
+
+    card: ModelCard
+    network: nn.Module
+    tokenizer: Any
+    n_heads: tuple[int, ...]
+    n_kv_heads: tuple[int, ...]
+    causal: bool
+    limit: int
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def __repr__(self) -> str:
+        kind = type(self.network).__name__
+        return f"RealModel({self.name}: {kind}, {self.n_layers} layers, {sum(self.n_heads)} heads)"
+
+    @property
+    def name(self) -> str:
+        """The name by which it was chosen."""
+        return self.card.name
+
+    @property
+    def n_layers(self) -> int:
+        """How many times attention is computed on the way through."""
+        return len(self.n_heads)
+
+    @property
+    def speaks(self) -> bool:
+        """Whether it says how likely each next token is."""
+        return self.causal and self.network.get_output_embeddings() is not None
+
+    def encode(self, text: str, *, special: bool = True) -> Encoded:
+        """Cut a text into this model's tokens.
+
+        Args:
+            text: any text.
+            special: whether the tokens that the tokenizer puts round a text are put there.
+
+        Raises:
+            DataError: the text has no token, more than the model reads, or half a character.
+        """
+        return encode(self.tokenizer, text, name=self.name, special=special, limit=self.limit)
+
+
+def load_model(
+    name: str | Path,
+    *,
+    root: Path | None = None,
+    device: torch.device | str | None = None,
+    dtype: torch.dtype = torch.float32,
+    limit: int | None = None,
+) -> RealModel:
+    """Load a model from a folder: safetensors only, no code of its own, nothing from elsewhere.
+
+    Everything that can be known beforehand is: the sizes of the files, the headers of the
+    weights, and, from the class built without weights, whether config.json describes them.
+
+    Args:
+        name: of a folder in `root`, or the path of a folder.
+        root: see `list_models`.
+        device: see `choose_device`.
+        dtype: the float type to compute in.
+        limit: see `inspect_folder`.
+
+    Raises:
+        DataError: the folder is refused, see `inspect_folder`; its config does not describe its
+            numbers; its class shows nobody its attention; or its tokenizer is another model's.
+        DeviceError: see `choose_device`.
+    """
+    here = choose_device(device, dtype)
+    folder = name if isinstance(name, Path) else find_model(name, root).folder
+    contents = inspect_folder(folder, limit=limit)
+    with one_at_a_time():
+        built = _describe(contents, limit)
+        tokenizer = _load_tokenizer(contents)
+        network = _load_network(contents, built, dtype)
+    return open_network(network.to(here), tokenizer, card_of(folder))
+
+
+def open_network(network: nn.Module, tokenizer: Any, card: ModelCard) -> RealModel:
+    """Make any loaded model of transformers one whose attention can be looked at.
+
+    Args:
+        network: a `PreTrainedModel`; it is switched to this project's attention function.
+        tokenizer: a fast tokenizer.
+        card: what is known of it.
+
+    Raises:
+        DataError: its class does not let anyone see its attention, or the tokenizer gives numbers
+            that the model has no row for.
+    """
+    rows = _rows(network)
+    largest = max(tokenizer.get_vocab().values(), default=-1)
+    if largest >= rows:
+        raise DataError("real.tokenizer.ids", name=card.name, largest=largest, n_rows=rows)
+    network.eval().requires_grad_(False)
+    _switch(network, card.name)
+    calls = _try_out(network, card.name, rows)
+    return RealModel(
+        card=card,
+        network=network,
+        tokenizer=tokenizer,
+        n_heads=tuple(call.n_heads for call in calls),
+        n_kv_heads=tuple(call.n_kv_heads for call in calls),
+        causal=all(not call.looks_ahead() for call in calls),
+        limit=_most_tokens(network, tokenizer),
+    )
+
+
+def _rows(network: nn.Module) -> int:
+    """How many tokens the model has a vector for."""
+    table: Any = network.get_input_embeddings()  # type: ignore[operator]
+    return int(table.weight.shape[0])
+
+
+def _switch(network: Any, name: str) -> None:
+    """Have the model ask our function for attention; a class without the interface only warns."""
+    with one_at_a_time(), suppress(ValueError, KeyError, ImportError, NotImplementedError):
+        network.set_attn_implementation(NAME)
+    if network.config._attn_implementation != NAME:
+        raise DataError("real.interface", name=name, kind=type(network).__name__)
+
+
+def _try_out(network: Any, name: str, rows: int) -> list[Call]:
+    """Run three tokens through, to see which attention calls there are."""
+    ids = torch.arange(3, device=next(network.parameters()).device)[None] % rows
+    try:
+        with one_at_a_time():
+            calls = capture_calls(network, input_ids=ids)
+    except Exception as error:
+        # A class may ask a mask or a call for what ours do not have; it raises anything then.
+        raise DataError("real.interface", name=name, kind=type(network).__name__) from error
+    if not calls:
+        raise DataError("real.interface", name=name, kind=type(network).__name__)
+    return calls
+
+
+def _most_tokens(network: Any, tokenizer: Any) -> int:
+    """How many tokens fit, by the table of positions and by what config and tokenizer say."""
+    told = getattr(network.config.get_text_config(), "max_position_embeddings", None)
+    limits = [tokenizer.model_max_length, told if isinstance(told, int) and told > 0 else 2**31]
+    for path, module in network.named_modules():
+        if path.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
+            first = 0 if module.padding_idx is None else module.padding_idx + 1
+            limits.append(module.num_embeddings - first)
+    return int(min(limits))
+
+
+def _describe(contents: Contents, limit: int | None) -> Built:
+    """Build the class without weights, and hold what it would need against what is stored."""
+    name = contents.folder.name
+    built = build(contents.config)
+    foreign = built is not None and built.config is None and named_class(contents.config)[0] is None
+    if built is None or foreign:
+        raise DataError(
+            "real.unknown", name=name, version=known_version(), kind=_kind_of(contents.config)
+        )
+    if not built.agrees or built.model is None:
+        told = [note.values["reason"] for note in built.notes if "reason" in note.values]
+        reason = told[-1] if told else Note("sizes.reason.refused")
+        raise DataError("real.class", name=name, version=known_version(), reason=reason)
+    if getattr(built.config, "is_encoder_decoder", False):
+        raise DataError("real.pairs", name=name)
+    model = built.full if built.full is not None else built.base
+    assert model is not None
+    needed = 4 * (count_parameters(model) or 0)
+    most = most_bytes() if limit is None else limit
+    _compare_shapes(contents, model)
+    if needed > most or needed > 2 * contents.n_bytes:
+        largest = max(model.named_parameters(), key=lambda each: each[1].numel())
+        raise DataError("real.missing", name=name, tensor=largest[0])
+    return built
+
+
+def _kind_of(config: Json) -> str:
+    """What a file says its model is: the class it names, else its type."""
+    named = named_class(config)[1] or config.get("model_type") or "?"
+    return str(named)[:60]
+
+
+def _compare_shapes(contents: Contents, model: Any) -> None:
+    """Hold the shapes of the class's tensors against those stored under the same names."""
+    name, prefix = contents.folder.name, f"{model.base_model_prefix}."
+    expected = {_bare(key, prefix): tuple(each.shape) for key, each in model.named_parameters()}
+    stored = {_bare(key, prefix): (key, each) for key, each in contents.tensors.items()}
+    for key, (written, each) in stored.items():
+        if key in expected and each.shape != expected[key]:
+            raise DataError(
+                "real.shapes",
+                name=name, tensor=written, expected=list(expected[key]), found=list(each.shape),
+            )  # fmt: skip
+        if key in expected and each.dtype not in FLOATS:
+            raise DataError("real.quantised", name=name, method=each.dtype)
+    # A layer more than the class has: a name like one it has, but for a number.
+    patterns = {NUMBER.sub("#", key) for key in expected if NUMBER.search(key)}
+    for key, (written, _) in stored.items():
+        if key not in expected and NUMBER.sub("#", key) in patterns:
+            raise DataError("real.left_over", name=name, tensor=written)
+
+
+def _bare(key: str, prefix: str) -> str:
+    """A tensor's name without the prefix that a class with a head puts before it."""
+    return key.removeprefix(prefix)
+
+
+def _load_tokenizer(contents: Contents) -> Any:
+    """Load the tokenizer, which must say where in the text each token lies."""
+    from transformers import AutoTokenizer
+
+    try:
+        found = AutoTokenizer.from_pretrained(
+            contents.folder, local_files_only=True, trust_remote_code=False, use_fast=True
+        )
+    except Exception as error:
+        # The library raises anything for files that are not what it expects.
+        raise DataError("real.tokenizer", name=contents.folder.name) from error
+    if not getattr(found, "is_fast", False) or not found.get_vocab():
+        raise DataError("real.tokenizer", name=contents.folder.name)
+    return found
+
+
+def _load_network(contents: Contents, built: Built, dtype: torch.dtype) -> nn.Module:
+    """Load the weights into the class that config.json names."""
+    name, version = contents.folder.name, known_version()
+    kind = named_class(contents.config)[0] if built.full is not None else base_class(built.config)
+    try:
+        with _no_bars():
+            network, told = kind.from_pretrained(
+                contents.folder,
+                config=built.config,
+                dtype=dtype,
+                attn_implementation="eager",
+                use_safetensors=True,
+                local_files_only=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+            )
+    except Exception as error:
+        reason = reason_of(error, contents.config)
+        raise DataError("real.load", name=name, version=version, reason=reason) from error
+    missing = sorted(key for key in told["missing_keys"] if not AFTER_ALL.search(key))
+    if missing:
+        raise DataError("real.missing", name=name, tensor=missing[0])
+    loaded: nn.Module = network
+    return loaded
+
+
+@contextmanager
+def _no_bars() -> Iterator[None]:
+    """Load without progress bars on the server's terminal."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
