@@ -126,7 +126,7 @@ def list_models(root: Path | None = None) -> tuple[ModelCard, ...]:
     root = models_root() if root is None else root
     if not root.is_dir():
         if os.environ.get(FOLDER_VARIABLE) and root == models_root():
-            raise DataError("real.root", root=str(root), variable=FOLDER_VARIABLE)
+            raise DataError("real.root", root=root.name, variable=FOLDER_VARIABLE)
         return ()
     folders = (each for each in root.iterdir() if each.is_dir() and each.name[0] not in "._")
     return tuple(card_of(folder) for folder in sorted(folders) if any(folder.iterdir()))

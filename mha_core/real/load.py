@@ -80,7 +80,8 @@ class RealModel:
     @property
     def speaks(self) -> bool:
         """Whether it says how likely each next token is."""
-        return self.causal and self.network.get_output_embeddings() is not None
+        network: Any = self.network
+        return self.causal and network.get_output_embeddings() is not None
 
     def encode(self, text: str, *, special: bool = True) -> Encoded:
         """Cut a text into this model's tokens.

@@ -41,7 +41,7 @@ def test_a_folder_lists_its_models(root: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv(FOLDER_VARIABLE, str(root / "none"))
     with pytest.raises(DataError, match="is no folder"):
         list_models()
-    assert list_models(root / "none") == ()
+    assert list_models(root / "nothing") == ()
 
 
 @pytest.mark.parametrize("name", ["..", "../models", "/etc", "small-llama/", ".", "", "gpt2"])
