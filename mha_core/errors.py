@@ -64,6 +64,58 @@ MESSAGES: dict[str, str] = {
         "Exact ablation needs what the heads give in another run. Pass other=model.run(ids), or "
         "choose mode='zero' or mode='mean'."
     ),
+    "pattern.open": (
+        "Line {line}: a “<” or “>” stands alone in “{text}”. A slot is written <she> or "
+        "<red|blue>; write \\< for the sign itself."
+    ),
+    "pattern.slot": (
+        "Line {line}: {slot} names no kind of word. Choose one of {kinds}, or give words with bars "
+        "between them, as in <red|blue>."
+    ),
+    "pattern.out": (
+        "Line {line}: {slot} has no word left: its kind has {n}, and no kind gives one twice in a "
+        "sentence. Use fewer such slots, or give words with bars between them."
+    ),
+    "marks.query": (
+        "Line {line} has no query. Put square brackets round the word that looks, as in “because "
+        "[she] ran”."
+    ),
+    "marks.queries": (
+        "Line {line} has {n} queries in square brackets; expected one. Leave the brackets round "
+        "one word; write \\[ and \\] for the signs themselves."
+    ),
+    "marks.target": (
+        "Line {line} has no target. Put braces {{ }} round the word that should be looked at, "
+        "before the query."
+    ),
+    "marks.nested": (
+        "Line {line}: “{second}” stands inside “{first}”. Close the first mark before the next; a "
+        "word cannot be query and target at once. Write \\{second} for the sign itself."
+    ),
+    "marks.unopened": (
+        "Line {line}: “{sign}” closes no mark. Put its opening sign before the word, or write "
+        "\\{sign} for the sign itself."
+    ),
+    "marks.unclosed": (
+        "Line {line}: “{sign}” is not closed. Put “{end}” behind the word, or write \\{sign} for "
+        "the sign itself."
+    ),
+    "marks.empty": "Line {line}: {sign} stands round nothing. Put it round a word.",
+    "marks.cut": (
+        "Line {line}: a mark cuts through “{token}”, which is one token. Put the mark round all of "
+        "it."
+    ),
+    "marks.after": (
+        "Line {line}: the target “{target}” does not stand before the query, and no head looks "
+        "ahead. Mark a target that stands before the query."
+    ),
+    "marks.long": ("Line {line} has {n} tokens; at most {most} are read. Shorten the sentence."),
+    "marks.many": ("There are {n} sentences; at most {most} are read at a time. Leave some out."),
+    "claim.few": (
+        "There are {n} different sentences; at least {least} are needed, so that one half can "
+        "choose and the other report. Add sentences, or write a pattern."
+    ),
+    "claim.heads": "No head is chosen. Choose at least one, or all of them.",
     "everyday.word": (
         "“{word}” stands {count} times in “{text}”; expected once. Write the sentence so that the "
         "word is whole and stands once."

@@ -36,6 +36,27 @@ def bootstrap(values: ArrayLike, *, seed: int = 0, draws: int = 1000) -> Interva
     return Interval(float(sample.mean()), float(low), float(high), len(sample))
 
 
+def wilson(hits: int, n: int) -> Interval:
+    """A share with Wilson's 95 % interval, which stays between 0 and 1 however small n is.
+
+    Args:
+        hits: how many of them.
+        n: how many there are, at least one.
+
+    Source: Wilson 1927.
+
+    >>> found = wilson(8, 10)
+    >>> found.mean, round(found.low, 2), round(found.high, 2)
+    (0.8, 0.49, 0.94)
+    """
+    z = 1.959963984540054
+    share = hits / n
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    reach = z * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5 / (1 + z * z / n)
+    # At the ends the reach meets them but for rounding.
+    return Interval(share, min(middle - reach, share), max(middle + reach, share), n)
+
+
 def best_fixed_offset(queries: ArrayLike, targets: ArrayLike) -> tuple[int, float]:
     """The one distance that hits most targets, and the share it hits: what no content could do.
 
