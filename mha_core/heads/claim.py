@@ -40,7 +40,7 @@ from mha_core.heads.random_targets import (
     target_masses,
 )
 from mha_core.heads.sample import Interval, bootstrap, wilson
-from mha_core.model.toy import Head, ToyModel
+from mha_core.model.edits import Edits, Head, OpenModel, check_head
 
 LEVEL = 0.05
 LEAST = 10  # sentences
@@ -215,7 +215,7 @@ class Progress:
     share: float
 
 
-def examine(model: ToyModel, claim: Claim) -> Outcome:
+def examine(model: OpenModel, claim: Claim) -> Outcome:
     """Put a hypothesis to the test at one go; see `examine_parts`."""
     parts = examine_parts(model, claim)
     while True:
@@ -226,7 +226,7 @@ def examine(model: ToyModel, claim: Claim) -> Outcome:
             return outcome
 
 
-def examine_parts(model: ToyModel, claim: Claim) -> Generator[Progress, None, Outcome]:
+def examine_parts(model: OpenModel, claim: Claim) -> Generator[Progress, None, Outcome]:
     """Put a hypothesis to the test piece by piece; stop by not asking for the next one.
 
     Args:
@@ -239,7 +239,8 @@ def examine_parts(model: ToyModel, claim: Claim) -> Generator[Progress, None, Ou
     Raises:
         ConfigError: a head that the model does not have.
     """
-    model.switch_off(claim.heads)  # which refuses a head that does not exist
+    for layer, head in claim.heads:
+        check_head(layer, head, model.n_layers, model.n_heads)
     layers, heads = np.array(claim.heads).T
     seen = list[list[Floats]]()
     for half in claim.halves:
@@ -310,7 +311,7 @@ def _row(one: Marked) -> Row:
     return Row(one.ids, one.query, one.targets[-1], ())
 
 
-def _outcome(model: ToyModel, claim: Claim, read: Sequence[Floats], weighed: Weighed) -> Outcome:
+def _outcome(model: OpenModel, claim: Claim, read: Sequence[Floats], weighed: Weighed) -> Outcome:
     """What the half that reports says; `read` is its sentences' weights, [key, head]."""
     half, chosen = claim.halves[1], weighed.chosen
     masses = target_masses(half, read)
@@ -356,7 +357,7 @@ def _outcome(model: ToyModel, claim: Claim, read: Sequence[Floats], weighed: Wei
 
 
 def cut_edges(
-    model: ToyModel, half: Sequence[Marked], head: Head, rows: Sequence[Floats], seed: int
+    model: OpenModel, half: Sequence[Marked], head: Head, rows: Sequence[Floats], seed: int
 ) -> Cut:
     """Forbid query → target in one head, and two control edges, each on its own.
 
@@ -400,7 +401,7 @@ def cut_edges(
 
 @torch.no_grad()
 def _next_words(
-    model: ToyModel,
+    model: OpenModel,
     half: Sequence[Marked],
     layer: int,
     forbidden: Sequence[tuple[int, tuple[int, ...]]],
@@ -411,12 +412,10 @@ def _next_words(
     for start in range(0, len(half), BATCH):
         part = half[start : start + BATCH]
         ids = pad_ids([one.ids for one in part])
-        causal = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).tril()
-        keep = [causal] * model.n_layers
-        keep[layer] = causal.repeat(len(part), model.n_heads, 1, 1)
+        mask = torch.zeros(len(part), model.n_heads, *2 * ids.shape[1:], dtype=torch.bool)
         for place, (number, keys) in enumerate(forbidden[start : start + BATCH]):
-            keep[layer][place, number, part[place].query, list(keys)] = False
+            mask[place, number, part[place].query, list(keys)] = True
         queries = torch.tensor([one.query for one in part])
-        logits = model.run(ids, keep=keep, at=queries).logits
+        logits = model.run(ids, edits=Edits(forbidden={layer: mask}), at=queries).logits
         found.append(logits.double().softmax(-1).numpy())
     return np.concatenate(found)

@@ -197,25 +197,30 @@ def read_marked(text: str, tokenizer: Tokenizer, *, count: int = 200, seed: int 
     if max(written, count) > MOST_SENTENCES:
         raise DataError("marks.many", n=max(written, count), most=MOST_SENTENCES)
     lines, faults = draw_lines(text, count, seed)
-    faulty = {fault.values["line"]: fault for fault in faults}
+    faulty = {line_of(fault): fault for fault in faults}
     sentences: dict[tuple[object, ...], Marked] = {}
     repeated, refused = 0, list[DataError]()
     for line in lines:
         try:
             read = read_line(line, tokenizer)
-        except DataError as fault:
-            refused.append(fault)
+        except DataError as error:
+            refused.append(error)
             continue
         key = (read.ids, read.query, read.targets)
         repeated += key in sentences
         sentences.setdefault(key, read)
     good = {one.line for one in sentences.values()}
     for fault in refused:
-        if fault.values["line"] not in good:
-            faulty.setdefault(fault.values["line"], fault)
-    left_out = sum(fault.values["line"] in good for fault in refused)
+        if line_of(fault) not in good:
+            faulty.setdefault(line_of(fault), fault)
+    left_out = sum(line_of(fault) in good for fault in refused)
     in_order = tuple(faulty[number] for number in sorted(faulty))
     return Reading(tuple(sentences.values()), in_order, repeated, left_out)
+
+
+def line_of(fault: DataError) -> int:
+    """The line that a fault of `read_marked` is about."""
+    return int(str(fault.values["line"]))
 
 
 def write_marked(marked: Marked, tokenizer: Tokenizer) -> str:

@@ -45,7 +45,7 @@ def draw_targets(one: Marked, row: Floats, generator: np.random.Generator) -> Fl
     """
     places, n_targets = one.candidates, len(one.targets)
     if n_targets == 1:
-        return row[generator.choice(places, DRAWS)]
+        return np.asarray(row[generator.choice(places, DRAWS)])
     keys = generator.random((DRAWS, len(places)))
     drawn = places[np.argsort(keys, axis=1)[:, :n_targets]]
     return np.asarray(row[drawn].sum(1))
