@@ -17,7 +17,8 @@ from mha_core.values import (
     check_size,
 )
 
-QkNorm = Literal["head", "whole"]
+QkNorm = Literal["head", "each", "whole"]
+QkNormKind = Literal["rms", "layer", "l2"]
 SoftmaxType = Literal["float32", "float64"]
 
 
@@ -40,9 +41,12 @@ class AttentionConfig:
             the query not counted; None is unbounded.
         scale: what Qᵀ K is multiplied by; 1 / √d_head unless given.
         softcap: c in c · tanh(scores / c), applied before the mask; None leaves scores alone.
-        qk_norm: RMSNorm of queries and keys before RoPE: of each head on its own, or of the
-            whole vector before it is split.
-        qk_norm_eps: added to the mean square there.
+        qk_norm: a norm of queries and keys before RoPE: "head" norms each head on its own, with
+            one gain for all; "each" gives every head a gain of its own; "whole" norms the whole
+            vector before it is split.
+        qk_norm_kind: RMSNorm, LayerNorm, or "l2", which divides by the length.
+        qk_norm_eps: added to the mean square there, to the variance, or to the square of the
+            length.
         softmax_dtype: "float32" or "float64", the float type of the softmax; None is that of the
             scores. Models in bfloat16 take float32 here.
 
@@ -51,7 +55,8 @@ class AttentionConfig:
         ConfigError: a setting is outside what it can be.
 
     Source: Vaswani et al. 2017, section 3.2.2; GQA: Ainslie et al. 2023, section 2.2. The softcap
-    is Gemma 2's, the norms are Qwen3's ("head") and OLMo 2's ("whole").
+    is Gemma 2's, the norms are Qwen3's ("head"), Cohere's ("each", "layer") and OLMo 2's
+    ("whole").
 
     >>> config = AttentionConfig(d_model=768, n_heads=12)
     >>> config.n_kv_heads, config.d_head, config.d_value, config.scale
@@ -70,6 +75,7 @@ class AttentionConfig:
     scale: float = None  # type: ignore[assignment]
     softcap: float | None = None
     qk_norm: QkNorm | None = None
+    qk_norm_kind: QkNormKind = "rms"
     qk_norm_eps: float = 1e-6
     softmax_dtype: SoftmaxType | None = None
 
@@ -99,6 +105,7 @@ class AttentionConfig:
         if self.softcap is not None:
             check_positive("softcap", self.softcap)
         check_choice("qk_norm", self.qk_norm, (None, *get_args(QkNorm)))
+        check_choice("qk_norm_kind", self.qk_norm_kind, get_args(QkNormKind))
         check_not_negative("qk_norm_eps", self.qk_norm_eps)
         check_choice("softmax_dtype", self.softmax_dtype, (None, *get_args(SoftmaxType)))
 

@@ -252,6 +252,18 @@ MESSAGES: dict[str, str] = {
         "The layer norms queries and keys (qk_norm = {qk_norm!r}), but q_norm or k_norm is "
         "missing. Give both gains, or set qk_norm to None."
     ),
+    "weights.norm_bias": (
+        "{name} is given, but the norm of queries and keys is {kind!r}, which has no bias. Leave "
+        "it out, or set qk_norm_kind to 'layer'."
+    ),
+    "after.beside": (
+        "beside has shape {shape}, but the stream needs {expected}, one vector per token. Give "
+        "what was computed for these tokens."
+    ),
+    "whatif.beside": (
+        "An MLP beside attention has read this stream and adds to it, so another stream cannot be "
+        "walked with its numbers. Change something else, or walk the new stream anew."
+    ),
     "weights.unused": (
         "{name} is given, but the layer does not norm queries and keys. Set qk_norm in the "
         "config, or leave {name} out."

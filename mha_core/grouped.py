@@ -16,7 +16,7 @@ from mha_core.config import AttentionConfig
 from mha_core.errors import ConfigError, ShapeError
 from mha_core.layer import attention
 from mha_core.trace import AttentionTrace, as_sentence
-from mha_core.weights import KV_PARAMETERS, AttentionWeights, Floats
+from mha_core.weights import KEY_NORM, KV_PARAMETERS, AttentionWeights, Floats
 from mha_core.whatif import walk_again
 
 
@@ -58,7 +58,7 @@ def share_kv_heads(
     merged = {
         name: _mean_of_neighbours(value, config.n_kv_heads, n_kv_heads)
         for name, value in weights.items()
-        if name in KV_PARAMETERS or (name == "k_norm" and config.qk_norm == "whole")
+        if name in KV_PARAMETERS or (name in KEY_NORM and config.qk_norm in ("whole", "each"))
     }
     return replace(weights, **merged), replace(config, n_kv_heads=n_kv_heads)
 

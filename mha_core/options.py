@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.functional import rms_norm
+from torch.nn.functional import layer_norm, rms_norm
 
 from mha_core.checks import check_tensor
 from mha_core.config import AttentionConfig
@@ -23,19 +23,34 @@ def norm_whole(
 def norm_heads(
     q: Tensor, k: Tensor, weights: AttentionWeights[Tensor], config: AttentionConfig
 ) -> tuple[Tensor, Tensor]:
-    """Norm the queries and keys of each head on its own, if the layer does (Qwen3)."""
-    return _norm_both(q, k, weights, config) if config.qk_norm == "head" else (q, k)
+    """Norm the queries and keys of each head on its own, if the layer does (Qwen3, Cohere)."""
+    return _norm_both(q, k, weights, config) if config.qk_norm in ("head", "each") else (q, k)
 
 
 def _norm_both(
     q: Tensor, k: Tensor, weights: AttentionWeights[Tensor], config: AttentionConfig
 ) -> tuple[Tensor, Tensor]:
-    """Divide by the root mean square and multiply by the gain."""
-    eps = config.qk_norm_eps
+    """Norm both, each with its own gain and bias."""
     return (
-        rms_norm(q, q.shape[-1:], weights.q_norm, eps),
-        rms_norm(k, k.shape[-1:], weights.k_norm, eps),
+        _norm(q, weights.q_norm, weights.q_norm_bias, config),
+        _norm(k, weights.k_norm, weights.k_norm_bias, config),
     )
+
+
+def _norm(x: Tensor, gain: Tensor | None, shift: Tensor | None, config: AttentionConfig) -> Tensor:
+    """Norm the last axis; a gain per head has an axis for tokens put in."""
+    width, eps = x.shape[-1:], config.qk_norm_eps
+    if gain is not None and gain.ndim == 2:
+        gain = gain[:, None]
+        shift = shift if shift is None else shift[:, None]
+    if config.qk_norm_kind == "rms":
+        normed = rms_norm(x, width, None, eps)
+    elif config.qk_norm_kind == "layer":
+        normed = layer_norm(x, width, None, None, eps)
+    else:
+        normed = x * (x.square().sum(-1, keepdim=True) + eps).rsqrt()
+    normed = normed if gain is None else normed * gain
+    return normed if shift is None else normed + shift
 
 
 def turn(x: Tensor, config: AttentionConfig, positions: Tensor | None, start: int = 0) -> Tensor:

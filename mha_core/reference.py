@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mha_core.after import After
 from mha_core.brief import brief
 from mha_core.config import AttentionConfig
 from mha_core.rope import Rope
@@ -68,7 +69,9 @@ def rotate_columns(Q: Matrix, rope: Rope | None, positions: AnyArray | None = No
     if rope.frequencies is not None:
         speeds = np.asarray(rope.frequencies, np.float64)
     when = np.arange(Q.shape[1]) if positions is None else np.asarray(positions, np.float64)
-    Z = (Q[real] + 1j * Q[imaginary]) * np.exp(1j * np.outer(speeds, when))
+    kind = np.float32 if rope.angle_dtype == "float32" else np.float64
+    angles = np.outer(speeds.astype(kind), np.asarray(when).astype(kind)).astype(np.float64)
+    Z = (Q[real] + 1j * Q[imaginary]) * np.exp(1j * angles)
     turned = Q.copy()
     turned[real], turned[imaginary] = rope.attention_factor * Z.real, rope.attention_factor * Z.imag
     return turned
@@ -162,16 +165,22 @@ def walk_heads(
         bias: [query, key] or [head, query, key], added to the scores.
     """
     n_tokens = Q.shape[1]
+    kind, eps = config.qk_norm_kind, config.qk_norm_eps
     if config.qk_norm == "whole":
-        Q = _norm(Q, weights.q_norm, config.qk_norm_eps)
-        K = _norm(K, weights.k_norm, config.qk_norm_eps)
+        Q = norm_columns(Q, kind, weights.q_norm, weights.q_norm_bias, eps)
+        K = norm_columns(K, kind, weights.k_norm, weights.k_norm_bias, eps)
     for head in range(config.n_heads):
         kv_head = head * config.n_kv_heads // config.n_heads
         Q_head = _band(Q, head, config.d_head)
         K_head = _band(K, kv_head, config.d_head)
         if config.qk_norm == "head":
-            Q_head = _norm(Q_head, weights.q_norm, config.qk_norm_eps)
-            K_head = _norm(K_head, weights.k_norm, config.qk_norm_eps)
+            Q_head = norm_columns(Q_head, kind, weights.q_norm, weights.q_norm_bias, eps)
+            K_head = norm_columns(K_head, kind, weights.k_norm, weights.k_norm_bias, eps)
+        elif config.qk_norm == "each":
+            gains, shifts = weights.q_norm, weights.q_norm_bias
+            Q_head = norm_columns(Q_head, kind, _row(gains, head), _row(shifts, head), eps)
+            gains, shifts = weights.k_norm, weights.k_norm_bias
+            K_head = norm_columns(K_head, kind, _row(gains, kv_head), _row(shifts, kv_head), eps)
         yield attend(
             Q_head,
             K_head,
@@ -223,7 +232,7 @@ def multi_head(
 def norm_columns(
     X: AnyArray, kind: str, gain: AnyArray | None, shift: AnyArray | None, eps: float
 ) -> Matrix:
-    """RMSNorm ("rms") or LayerNorm ("layer") of every token, which is a column.
+    """RMSNorm ("rms"), LayerNorm ("layer") or length one ("l2") of every token, a column.
 
     >>> norm_columns(np.array([[3.0], [-3.0]]), "layer", None, None, 0.0).tolist()
     [[1.0], [-1.0]]
@@ -231,16 +240,38 @@ def norm_columns(
     X = np.asarray(X, np.float64)
     if kind == "layer":
         X = X - X.mean(axis=0)
-    normed = _norm(X, gain, eps)
+    squares = (X**2).sum(axis=0) if kind == "l2" else (X**2).mean(axis=0)
+    normed: Matrix = X / np.sqrt(squares + eps)
+    if gain is not None:
+        normed = np.asarray(gain, np.float64).reshape(-1, 1) * normed
     return normed if shift is None else normed + np.asarray(shift, np.float64).reshape(-1, 1)
 
 
-def _norm(X: Matrix, gain: AnyArray | None, eps: float) -> Matrix:
-    """Divide every column by its root mean square, and multiply by the gain."""
-    normed: Matrix = X / np.sqrt((X**2).mean(axis=0) + eps)
-    if gain is None:
-        return normed
-    return np.asarray(gain, np.float64).reshape(-1, 1) * normed
+def add_stream(X: AnyArray, O: AnyArray, after: After | None) -> Matrix:  # noqa: E741
+    """What is read next: the stream plus O, and what the layer does to either.
+
+    >>> add_stream(np.array([[1.0]]), np.array([[2.0]]), After(factor=0.5)).tolist()
+    [[2.0]]
+    """
+    X = np.asarray(X, np.float64)
+    if after is None:
+        return X + O
+    added = after.factor * np.asarray(O, np.float64)
+    if after.norm_out is not None:
+        norm = after.norm_out
+        added = norm_columns(added, norm.kind, norm.weight, norm.bias, norm.eps)
+    total: Matrix = X + added
+    if after.beside is not None:
+        total = total + after.beside.T
+    if after.norm_sum is not None:
+        norm = after.norm_sum
+        total = norm_columns(total, norm.kind, norm.weight, norm.bias, norm.eps)
+    return total
+
+
+def _row(values: AnyArray | None, place: int) -> AnyArray | None:
+    """One row, where there are rows."""
+    return None if values is None else values[place]
 
 
 def _band(Q: Matrix, band: int, height: int) -> Matrix:

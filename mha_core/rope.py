@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # torch is loaded by the functions that turn tensors, not by 
     from torch import Tensor
 
 Pairing = Literal["half", "interleaved"]
+AngleType = Literal["float32", "float64"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Rope:
             "interleaved" pairs 2p with 2p + 1 (Su et al., Meta's Llama code, GPT-J).
         frequencies: radians a token for every pair, instead of base (scaled RoPE).
         attention_factor: multiplies cosine and sine (YaRN).
+        angle_dtype: what position · frequency is rounded to. "float32" is what libraries round
+            to, and is off by up to position · 6e-8 radians.
 
     Raises:
         ConfigError: a setting is outside what it can be.
@@ -44,11 +47,13 @@ class Rope:
     pairing: Pairing = "half"
     frequencies: tuple[float, ...] | None = None
     attention_factor: float = 1.0
+    angle_dtype: AngleType = "float64"
 
     def __post_init__(self) -> None:
         check_positive("base", self.base)
         check_finite("attention_factor", self.attention_factor)
         check_choice("pairing", self.pairing, get_args(Pairing))
+        check_choice("angle_dtype", self.angle_dtype, get_args(AngleType))
         if self.dim is not None:
             object.__setattr__(self, "dim", check_size("dim", self.dim))
         if self.frequencies is not None:  # a tuple, so that a Rope can be a key
@@ -125,8 +130,8 @@ def rotate(x: Tensor, rope: Rope, positions: Tensor | None = None) -> Tensor:
     Raises:
         ShapeError: the rotary width does not fit, or the positions do not fit the tokens.
 
-    Source: Su et al. 2021, equation 34. Angles are computed in float64 and rounded once, where
-    libraries compute them in float32 and are off by up to position · 6e-8 radians.
+    Source: Su et al. 2021, equation 34. Angles are computed in float64 and rounded once, unless
+    the rope asks for float32, as libraries do.
 
     >>> import torch
     >>> rotate(torch.tensor([[1.0, 0.0], [1.0, 0.0]]), Rope())
@@ -139,9 +144,9 @@ def rotate(x: Tensor, rope: Rope, positions: Tensor | None = None) -> Tensor:
     if positions is None:
         positions = torch.arange(x.shape[-2])
     # On the CPU: a table is small, and some devices have no float64.
-    angles = positions.to("cpu", torch.float64)[..., None] * torch.from_numpy(
-        pair_frequencies(rope, d_head)
-    )
+    kind = torch.float32 if rope.angle_dtype == "float32" else torch.float64
+    frequencies = torch.from_numpy(pair_frequencies(rope, d_head)).to(kind)
+    angles = (positions.to("cpu", kind)[..., None] * frequencies).double()
     factor = rope.attention_factor
     cos, sin = ((wave(angles) * factor).to(x) for wave in (torch.cos, torch.sin))
     return rotate_with(x, cos, sin, pairing=rope.pairing, dim=rope.dim)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mha_core.after import After
 from mha_core.arrays import Array as Array
 from mha_core.brief import brief
 from mha_core.config import AttentionConfig
@@ -230,6 +231,7 @@ class AttentionTrace:
         weights: the layer's parameters as NumPy arrays.
         keep: bool [query, key], or [head, query, key], True where a query may look.
         norm: what was done between `stream` and `x`; None when they are equal.
+        after: what was done with `out` to get `residual`; None when it is stream + out.
         positions: [token], the positions RoPE turned by; None for 0, 1, 2, ….
         bias: [query, key] or [head, query, key], what was added to the scores, or None.
         device: where the steps were computed.
@@ -262,6 +264,7 @@ class AttentionTrace:
     weights: AttentionWeights[Floats]
     keep: Array
     norm: Norm | None = None
+    after: After | None = None
     positions: Array | None = None
     bias: Array | None = None
     device: str = "cpu"
@@ -394,6 +397,7 @@ class AttentionTrace:
         config: AttentionConfig,
         residual: Array | None = None,
         norm: Norm | None = None,
+        after: After | None = None,
         positions: Array | None = None,
     ) -> AttentionTrace:
         """Make the record of one sentence out of what `attention` returned.
@@ -405,6 +409,7 @@ class AttentionTrace:
             config: the same as `attention` was given.
             residual: [token, feature]; stream + out unless given.
             norm: what was done to `stream` to get `steps.x`.
+            after: what was done to `steps.out` to get `residual`.
             positions: [token], what `attention` was given.
 
         Raises:
@@ -436,6 +441,7 @@ class AttentionTrace:
             weights=weights,
             keep=keep,
             norm=norm,
+            after=after,
             positions=positions,
             bias=None if steps.bias is None else _as_mask(steps.bias, square),
             device=str(steps.x.device),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast, get_args
 
 import numpy as np
 import torch
 
 from mha_core import reference
+from mha_core.after import After
 from mha_core.config import AttentionConfig
 from mha_core.device import choose_device
 from mha_core.errors import ConfigError
@@ -27,6 +29,7 @@ def walk_layer(
     norm_weight: Array | None = None,
     norm_bias: Array | None = None,
     norm_eps: float | None = None,
+    after: After | None = None,
     keep: Array | None = None,
     bias: Array | None = None,
     positions: Array | None = None,
@@ -43,6 +46,7 @@ def walk_layer(
         norm_weight: [feature], the gain of a norm given by its name.
         norm_bias: [feature], likewise, for "layer".
         norm_eps: likewise; 1e-6 for "rms" and 1e-5 for "layer" unless given.
+        after: what is done with the output; it is added to the stream unless given.
         keep: bool [query, key] or [head, query, key], besides what config forbids.
         bias: [query, key] or [head, query, key], added to the scores.
         positions: [token], for RoPE; 0, 1, 2, … unless given.
@@ -50,7 +54,8 @@ def walk_layer(
         dtype: the float type to compute in.
 
     Returns:
-        The record; `residual` is stream + out, the stream as it was before the norm.
+        The record; `residual` is what is read next: stream + out, the stream as it was before the
+        norm, and whatever `after` does to them.
 
     Raises:
         ShapeError: stream, weights and sizes do not fit together, or the stream has no token.
@@ -79,7 +84,7 @@ def walk_layer(
             bias=None if bias is None else torch.tensor(bias, device=here),
             positions=None if positions is None else torch.tensor(positions),
         )
-        residual = before + steps.out
+        residual = before + steps.out if after is None else after.apply(before, steps.out)
     # The record holds the very numbers that were multiplied.
     used = weights if torch.as_tensor(weights.w_q).dtype == dtype else tensors
     return AttentionTrace.from_steps(
@@ -89,6 +94,7 @@ def walk_layer(
         weights=used.to_numpy(),
         config=config,
         norm=made,
+        after=after,
         positions=positions,
     )
 
@@ -144,7 +150,8 @@ def compare(trace: AttentionTrace) -> dict[str, float]:
         heads.append(steps.head)
     concat = np.vstack(heads)
     out = reference.project(trace.weights.w_o, concat, trace.weights.b_o)
-    for name, value in (("concat", concat), ("out", out), ("residual", columns["stream"] + out)):
+    residual = reference.add_stream(columns["stream"], out, trace.after)
+    for name, value in (("concat", concat), ("out", out), ("residual", residual)):
         apart[name] = _apart(trace[name].article_value, value)
     return {name: apart[name] for name in trace.names()}
 
@@ -188,9 +195,29 @@ def limits(trace: AttentionTrace) -> dict[str, float]:
         a type of two bytes, 40 of its roundings in place of 1e-5.
     """
     unit = max(1e-5, 40 * torch.finfo(getattr(torch, trace.dtype)).eps)
-    return {
+    allowed = {
         step.name: unit if step.name == "pattern" else unit * _largest(step.value) for step in trace
     }
+    if trace.after is not None:
+        allowed["residual"] += _apart_after(trace, trace.after, allowed["out"], unit)
+    return allowed
+
+
+def _apart_after(trace: AttentionTrace, after: After, apart: float, unit: float) -> float:
+    """How far `residual` may be for what `out` is: a norm of small numbers makes them larger."""
+    apart *= abs(after.factor) * _steepest(after.norm_out, after.factor * trace.out)
+    total = reference.add_stream(trace.stream.T, trace.out.T, replace(after, norm_sum=None))
+    return (apart + unit * _largest(total)) * _steepest(after.norm_sum, total.T)
+
+
+def _steepest(norm: Norm | None, value: Array) -> float:
+    """How many times larger a norm makes a difference at most, for these tokens."""
+    if norm is None:
+        return 1.0
+    value = value.astype(np.float64)
+    squares = value.var(axis=-1) if norm.kind == "layer" else (value**2).mean(axis=-1)
+    gain = 1.0 if norm.weight is None else float(np.abs(norm.weight).max())
+    return 2 * gain / max(1e-30, float(np.sqrt(squares + norm.eps).min()))
 
 
 def compare_fused(trace: AttentionTrace) -> float:

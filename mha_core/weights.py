@@ -17,6 +17,8 @@ if TYPE_CHECKING:  # torch is loaded by the functions that need it, not by this 
     import torch
 
 KV_PARAMETERS = ("w_k", "w_v", "b_k", "b_v")  # those with rows for every KV head
+KEY_NORM = ("k_norm", "k_norm_bias")
+NORMS = ("q_norm", "q_norm_bias", *KEY_NORM)
 ArrayT = TypeVar("ArrayT")
 OtherT = TypeVar("OtherT")
 
@@ -31,9 +33,12 @@ class AttentionWeights(Generic[ArrayT]):
         w_v: [n_kv_heads · d_value, feature].
         w_o: [d_model, n_heads · d_value].
         b_q: [n_heads · d_head], or None for no bias. So are b_k, b_v and b_o, one per output.
-        q_norm: gain of the queries' RMSNorm: [d_head] when each head is normed on its own,
-            [n_heads · d_head] when the whole vector is.
-        k_norm: the same for keys, [d_head] or [n_kv_heads · d_head].
+        q_norm: gain of the queries' norm: [d_head] when each head is normed on its own, [head,
+            d_head] when each has a gain of its own, [n_heads · d_head] when the whole vector is
+            normed.
+        k_norm: the same for keys, with the KV heads.
+        q_norm_bias: added after that norm, as q_norm, or None; only LayerNorm has one.
+        k_norm_bias: the same for keys.
         sinks: [head], a score that takes part in each row's softmax and has no value
             (gpt-oss), so that a row may sum to less than 1.
 
@@ -52,6 +57,8 @@ class AttentionWeights(Generic[ArrayT]):
     b_o: ArrayT | None = None
     q_norm: ArrayT | None = None
     k_norm: ArrayT | None = None
+    q_norm_bias: ArrayT | None = None
+    k_norm_bias: ArrayT | None = None
     sinks: ArrayT | None = None
 
     __repr__ = brief
@@ -99,6 +106,8 @@ class AttentionWeights(Generic[ArrayT]):
         """
         expected = weight_shapes(config, n_features_kv)
         for name, value in self.items():
+            if name not in expected and name.endswith("_bias") and config.qk_norm:
+                raise ConfigError("weights.norm_bias", name=name, kind=config.qk_norm_kind)
             if name not in expected:
                 raise ConfigError("weights.unused", name=name)
             shape = tuple(value.shape)  # type: ignore[attr-defined]
@@ -114,7 +123,8 @@ def weight_shapes(
     """Say what shape each parameter has.
 
     Returns:
-        name → shape, [out, in]. The norms' gains are listed only when `config` has a norm.
+        name → shape, [out, in]. The norms' gains are listed only when `config` has a norm, their
+        biases only when it is LayerNorm.
 
     >>> weight_shapes(AttentionConfig(d_model=64, n_heads=8, n_kv_heads=2))["w_k"]
     (16, 64)
@@ -135,11 +145,17 @@ def weight_shapes(
         "b_o": (config.d_model,),
         "sinks": (config.n_heads,),
     }
+    gains: dict[str, tuple[int, ...]] = {}
     if config.qk_norm == "head":
-        shapes |= {"q_norm": (config.d_head,), "k_norm": (config.d_head,)}
+        gains = {"q_norm": (config.d_head,), "k_norm": (config.d_head,)}
+    elif config.qk_norm == "each":
+        gains["q_norm"] = (config.n_heads, config.d_head)
+        gains["k_norm"] = (config.n_kv_heads, config.d_head)
     elif config.qk_norm == "whole":
-        shapes |= {"q_norm": (q_features,), "k_norm": (k_features,)}
-    return shapes
+        gains = {"q_norm": (q_features,), "k_norm": (k_features,)}
+    if config.qk_norm_kind == "layer":
+        gains |= {f"{name}_bias": shape for name, shape in gains.items()}
+    return shapes | gains
 
 
 def random_weights(config: AttentionConfig, seed: int) -> AttentionWeights[Floats]:

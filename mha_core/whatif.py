@@ -20,7 +20,7 @@ from mha_core.rope import Pairing, Rope, half_from_interleaved, rotate
 from mha_core.scores import score
 from mha_core.trace import AttentionTrace, as_sentence
 from mha_core.walk import walk_layer
-from mha_core.weights import KV_PARAMETERS, AttentionWeights, Floats
+from mha_core.weights import KEY_NORM, KV_PARAMETERS, NORMS, AttentionWeights, Floats
 
 
 def walk_again(
@@ -54,6 +54,7 @@ def walk_again(
 
     Raises:
         ShapeError: the walk's mask, bias or positions are for another number of tokens, or heads.
+        ConfigError: another stream, where an MLP beside attention has read this one.
 
     >>> from mha_core import random_embedding, random_weights
     >>> config = AttentionConfig(d_model=6, n_heads=3)
@@ -68,6 +69,8 @@ def walk_again(
     else:
         settings = {"causal": False, "window": (None, None)} | settings
     first = slice(n_tokens)
+    if stream is not None and trace.after is not None and trace.after.beside is not None:
+        raise ConfigError("whatif.beside")
     there = (trace.stream if stream is None else stream)[first]
     changed = replace(config or trace.config, **settings)
     sizes = (changed.n_heads, len(there))
@@ -77,6 +80,7 @@ def walk_again(
         weights or trace.weights,
         changed,
         norm=trace.norm,
+        after=None if trace.after is None else trace.after.first(n_tokens),
         keep=_for_sizes("keep", keep, first, *sizes),
         bias=_for_sizes("bias", trace.bias if bias is None else bias, first, *sizes),
         positions=None if positions is None else positions[first],
@@ -233,11 +237,13 @@ def as_one_head(trace: AttentionTrace) -> AttentionTrace:
     repeated = {
         name: _repeat_heads(value, config)
         for name, value in weights.items()
-        if name in KV_PARAMETERS or (name == "k_norm" and config.qk_norm == "whole")
+        if name in KV_PARAMETERS or (name in KEY_NORM and config.qk_norm in ("whole", "each"))
     }
-    if config.qk_norm == "head":  # each head's gain is the same; the wide head has it h times
-        gains = {"q_norm": weights.q_norm, "k_norm": weights.k_norm}
-        repeated |= {name: np.tile(np.asarray(gains[name]), config.n_heads) for name in gains}
+    for name, value in weights.items():
+        if config.qk_norm == "head" and name in NORMS:  # the wide head has the one gain h times
+            repeated[name] = np.tile(np.asarray(value), config.n_heads)
+        elif config.qk_norm == "each" and name in NORMS:
+            repeated[name] = np.asarray(repeated.get(name, value)).reshape(1, -1)
     return walk_again(trace, weights=replace(weights, **repeated), config=one)
 
 

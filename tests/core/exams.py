@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +18,7 @@ import torch
 
 from mha_core.errors import ConfigError, ShapeError
 from mha_core.layer import fused_attention
+from mha_core.norms import Norm
 from mha_core.trace import AttentionTrace
 from mha_core.walk import compare, limits
 
@@ -62,15 +63,24 @@ def assert_same_walk(again: AttentionTrace, trace: AttentionTrace) -> None:
         elif name == "weights":
             for kept, value in expected.items():
                 assert_close(getattr(found, kept), value, 0.0, kept)
-        elif name == "norm" and expected is not None:
-            for part in fields(expected):
-                same = np.array_equal(getattr(found, part.name), getattr(expected, part.name))
-                assert same, f"norm.{part.name}"
+        elif is_dataclass(expected) and name in ("norm", "after"):
+            assert_same_record(found, expected, name)
         elif name == "keep":
             shape = trace.pattern.shape
             assert np.array_equal(*(np.broadcast_to(each, shape) for each in (found, expected)))
         else:
             assert np.array_equal(found, expected), name
+
+
+def assert_same_record(found: Any, expected: Any, what: str) -> None:
+    """Assert that two small records, and those inside them, hold the same."""
+    assert type(found) is type(expected), what
+    for part in fields(expected):
+        one, other = getattr(found, part.name), getattr(expected, part.name)
+        if is_dataclass(other):
+            assert_same_record(one, other, f"{what}.{part.name}")
+        else:
+            assert np.array_equal(one, other), f"{what}.{part.name}"
 
 
 def positions_of(trace: AttentionTrace) -> Any:
@@ -103,6 +113,9 @@ def exam_walk_again(whatif: ModuleType, trace: AttentionTrace) -> None:
     expected = np.broadcast_to(allowed | forbidden_by_the_layer(trace), trace.pattern.shape)
     assert np.array_equal(np.broadcast_to(free.keep, expected.shape), expected)
     assert_close(free.scores, trace.scores, _near(trace, "scores"), "scores do not know the mask")
+    if trace.after is not None and trace.after.beside is not None:
+        with pytest.raises(ConfigError, match="An MLP beside attention has read this stream"):
+            whatif.walk_again(trace, stream=trace.stream)
     everything = np.ones((trace.n_tokens, trace.n_tokens), dtype=bool)
     assert whatif.walk_again(trace, keep=everything).keep.all()
 
@@ -427,8 +440,30 @@ def exam_walk_layer(walk: ModuleType, trace: AttentionTrace) -> None:
     again = walk.walk_layer(trace.stream, **given)
     assert_same_walk(again, trace)
     stream = np.asarray(trace.stream, np.float64)
+    plain = walk.walk_layer(trace.stream, **given | {"after": None})
     within = 2 * rounding_of(trace) * max(1e-30, np.abs(stream).max(), np.abs(trace.out).max())
-    assert_close(again.residual, stream + trace.out, within, "the stream passes by the norm")
+    assert_close(plain.residual, stream + trace.out, within, "the stream passes by the norm")
+    assert_close(again.residual, _read_next(trace), limits(trace)["residual"], "what is read next")
+
+
+def _read_next(trace: AttentionTrace) -> Any:
+    """The residual, written out: factor, norm, stream, what is beside, norm."""
+    after, total = trace.after, np.asarray(trace.out, np.float64)
+    if after is None:
+        return trace.stream + total
+    total = _normed(after.norm_out, after.factor * total) + trace.stream
+    return _normed(after.norm_sum, total + (0 if after.beside is None else after.beside))
+
+
+def _normed(norm: Any, rows: Any) -> Any:
+    """Each token's features through RMSNorm or LayerNorm, with gain and bias."""
+    if norm is None:
+        return rows
+    if norm.kind == "layer":
+        rows = rows - rows.mean(axis=1, keepdims=True)
+    size = np.sqrt((rows * rows).mean(axis=1, keepdims=True) + norm.eps)
+    gained = rows / size * (1.0 if norm.weight is None else norm.weight)
+    return gained + (0.0 if norm.bias is None else norm.bias)
 
 
 def exam_compare(walk: ModuleType, trace: AttentionTrace) -> None:
@@ -469,6 +504,7 @@ def exam_limits(walk: ModuleType, trace: AttentionTrace) -> None:
     assert allowed["pattern"] == max(1e-5, 40 * rounding_of(trace))
     largest = np.abs(trace.out).max()
     assert allowed["out"] == pytest.approx(allowed["pattern"] * largest)
+    assert allowed["residual"] >= allowed["pattern"] * np.abs(trace.residual).max() * (1 - 1e-9)
 
 
 WALK: dict[str, Exam] = {
@@ -500,6 +536,30 @@ def exam_masks(masks: ModuleType) -> None:
     for sentence, query, key in np.ndindex(2, 3, 6):
         ahead = key - query - int(offsets[sentence])
         assert bool(both[sentence, 0, query, key]) == (-1 <= ahead <= 0)
+
+
+def exam_after(after: ModuleType) -> None:
+    """Not of a walk: what follows the output, each part alone and all together."""
+    random = np.random.default_rng(0)
+    stream, out, beside = (random.standard_normal((5, 6)) for _ in range(3))
+    gain, shift = random.random(6) + 0.5, random.standard_normal(6)
+    parts = {
+        "factor": 0.3,
+        "norm_out": Norm("rms", gain, None, 1e-3),
+        "norm_sum": Norm("layer", gain, shift, 1e-3),
+        "beside": beside,
+    }
+    for chosen in ({}, *({name: part} for name, part in parts.items()), parts):
+        made = after.After(**chosen)
+        added = _normed(chosen.get("norm_out"), chosen.get("factor", 1.0) * out)
+        total = stream + added + chosen.get("beside", 0.0)
+        found = made.apply(torch.tensor(stream), torch.tensor(out)).numpy()
+        assert_close(found, _normed(chosen.get("norm_sum"), total), 1e-12, str(made))
+    first = after.After(**parts).first(3)
+    assert_close(first.beside, beside[:3], 0.0, "cut")
+    assert after.After(0.3).first(3).factor == 0.3
+    with pytest.raises(ShapeError, match=r"beside has shape \(2, 6\)"):
+        after.After(beside=beside[:2]).apply(torch.tensor(stream), torch.tensor(out))
 
 
 EXAMS: dict[str, dict[str, Exam]] = {

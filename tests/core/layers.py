@@ -14,7 +14,7 @@ from mha_core import reference
 from mha_core.config import AttentionConfig
 from mha_core.layer import AttentionSteps, attention
 from mha_core.rope import Rope
-from mha_core.weights import AttentionWeights, weight_shapes
+from mha_core.weights import NORMS, AttentionWeights, weight_shapes
 
 Attend = Callable[..., AttentionSteps]
 
@@ -43,7 +43,8 @@ def layer_of(config: AttentionConfig, n_tokens: int, seed: int, **chosen: bool) 
     names = ["w_q", "w_k", "w_v", "w_o"]
     names += ["b_q", "b_k", "b_v", "b_o"] if chosen.get("biases") else []
     names += ["sinks"] if chosen.get("sinks") else []
-    names += ["q_norm", "k_norm"] if config.qk_norm else []
+    norms = [name for name in NORMS if name in shapes]
+    names += [name for name in norms if chosen.get("biases") or not name.endswith("_bias")]
     # Variance 1 / inputs, so that scores stay near 1 and 1e-12 is far above rounding.
     weights = {
         name: generator.standard_normal(shapes[name]) / np.sqrt(shapes[name][-1]) for name in names
@@ -70,6 +71,7 @@ def layers(draw: strategies.DrawFn) -> Layer:
             dim=strategies.sampled_from([None, width]),
             pairing=strategies.sampled_from(["half", "interleaved"]),
             attention_factor=strategies.sampled_from([1.0, 1.25]),
+            angle_dtype=strategies.sampled_from(["float32", "float64"]),
         )
     )
     reach = strategies.none() | strategies.integers(0, 4)
@@ -84,7 +86,8 @@ def layers(draw: strategies.DrawFn) -> Layer:
         window=draw(strategies.tuples(reach, reach)),
         scale=draw(strategies.none() | strategies.floats(0.1, 1.5)),
         softcap=draw(strategies.none() | strategies.floats(0.5, 30.0)),
-        qk_norm=draw(strategies.sampled_from([None, "head", "whole"])),
+        qk_norm=draw(strategies.sampled_from([None, "head", "each", "whole"])),
+        qk_norm_kind=draw(strategies.sampled_from(["rms", "layer", "l2"])),
     )
     options = ("biases", "sinks", "keep", "bias", "positions")
     chosen = {name: draw(strategies.booleans()) for name in options}

@@ -112,6 +112,28 @@ MUTANTS = (
         "weights.w_v, weights.b_v",
         "weights.w_v, weights.b_k",
     ),
+    Mutant(
+        "the mean left in the norm of queries and keys",
+        "options",
+        "layer_norm(x, width, None, None, eps)",
+        "rms_norm(x, width, None, eps)",
+    ),
+    Mutant("the length by the mean", "options", "x.square().sum(-1", "x.square().mean(-1"),
+    Mutant(
+        "the first head's gain for all", "options", "gain = gain[:, None]", "gain = gain[:1, None]"
+    ),
+    Mutant(
+        "the bias of queries and keys left out",
+        "options",
+        "normed if shift is None else normed + shift",
+        "normed",
+    ),
+    Mutant(
+        "angles longer than the library's",
+        "rope",
+        'torch.float32 if rope.angle_dtype == "float32" else torch.float64',
+        "torch.float64",
+    ),
 )
 
 
@@ -444,6 +466,49 @@ EXAMINED_MUTANTS = (
         "unit * _largest(step.value)",
         "unit * _largest(step.value) ** 2",
     ),
+    Mutant(
+        "what follows the output not compared",
+        "walk",
+        'reference.add_stream(columns["stream"], out, trace.after)',
+        'columns["stream"] + out',
+    ),
+    Mutant(
+        "what follows the output left out",
+        "walk",
+        "before + steps.out if after is None else after.apply(before, steps.out)",
+        "before + steps.out",
+    ),
+    Mutant(
+        "what follows the output not recorded",
+        "walk",
+        "        after=after,\n        positions",
+        "        positions",
+    ),
+    Mutant("what follows forgotten", "whatif", "trace.after.first(n_tokens),", "None,"),
+    Mutant(
+        "the factor on the sum", "after", "out if self.factor == 1 else out * self.factor", "out"
+    ),
+    Mutant(
+        "the stream normed with the output",
+        "after",
+        "self.norm_out.apply(added)",
+        "self.norm_out.apply(stream + added) - stream",
+    ),
+    Mutant(
+        "the MLP beside left out",
+        "after",
+        "total = total + torch.tensor(self.beside).to(total)",
+        "pass",
+    ),
+    Mutant(
+        "the MLP beside added after the norm",
+        "after",
+        "return total if self.norm_sum is None else self.norm_sum.apply(total)",
+        "beside = 0 if self.beside is None else torch.tensor(self.beside).to(total)\n"
+        "        normed = self.norm_sum.apply if self.norm_sum else (lambda value: value)\n"
+        "        return normed(total - beside) + beside",
+    ),
+    Mutant("beside not cut", "after", "self.beside[:n_tokens]", "self.beside"),
     Mutant("-∞ beside a number is near", "walk", 'return float("inf")', "return 0.0"),
     Mutant("a prefix one too long", "masks", "(key < prefix)", "(key <= prefix)"),
     Mutant(

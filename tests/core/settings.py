@@ -13,12 +13,13 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
+from mha_core.after import After
 from mha_core.config import AttentionConfig
 from mha_core.norms import Norm
 from mha_core.rope import Rope
 from mha_core.trace import AttentionTrace
 from mha_core.walk import walk_layer
-from mha_core.weights import AttentionWeights, weight_shapes
+from mha_core.weights import NORMS, AttentionWeights, weight_shapes
 
 Strategies = dict[str, st.SearchStrategy[Any]]
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
@@ -56,7 +57,8 @@ def configs(draw: st.DrawFn) -> AttentionConfig:
                 "window": st.tuples(reach, reach),
                 "scale": st.none() | st.floats(0.1, 1.5),
                 "softcap": st.none() | st.floats(0.5, 30.0),
-                "qk_norm": st.sampled_from([None, "head", "whole"]),
+                "qk_norm": st.sampled_from([None, "head", "each", "whole"]),
+                "qk_norm_kind": st.sampled_from(["rms", "layer", "l2"]),
                 "qk_norm_eps": st.sampled_from([0.0, 1e-6, 0.1]),
                 "softmax_dtype": st.sampled_from([None, "float32", "float64"]),
             },
@@ -80,6 +82,7 @@ def ropes(draw: st.DrawFn, d_head: int) -> Rope:
                 "pairing": st.sampled_from(["half", "interleaved"]),
                 "frequencies": st.none() | speeds,
                 "attention_factor": st.sampled_from([1.0, 1.25]),
+                "angle_dtype": st.sampled_from(["float32", "float64"]),
             },
         )
     )
@@ -104,12 +107,30 @@ def norms(draw: st.DrawFn, n_features: int, generator: np.random.Generator) -> N
     )
 
 
+@st.composite
+def afters(draw: st.DrawFn, shape: tuple[int, int], generator: np.random.Generator) -> After:
+    """Whatever may follow the output, alone and together."""
+    norm = st.none() | norms(shape[1], generator)
+    return After(
+        **draw_fields(
+            draw,
+            After,
+            {
+                "factor": st.sampled_from([1.0, 0.22, -1.5]),
+                "norm_out": norm,
+                "norm_sum": norm,
+                "beside": st.none() | st.just(generator.standard_normal(shape)),
+            },
+        )
+    )
+
+
 def weights_of(
     draw: st.DrawFn, config: AttentionConfig, generator: np.random.Generator
 ) -> AttentionWeights[Any]:
     """Every parameter that the config allows, the optional ones now and then."""
     shapes = weight_shapes(config)
-    norms_missing = {"q_norm", "k_norm"} if config.qk_norm is None else set()
+    norms_missing = set(NORMS) if config.qk_norm is None else set(NORMS) - shapes.keys()
     for name in sorted({each.name for each in fields(AttentionWeights)} ^ shapes.keys()):
         if name not in norms_missing:
             raise LookupError(f"AttentionWeights.{name} has no shape in weight_shapes")
@@ -140,6 +161,7 @@ def walks(draw: st.DrawFn) -> AttentionTrace:
         "weights": st.just(weights_of(draw, config, generator)),
         "keep": st.none() | st.just(generator.random(shape) < 0.7),
         "norm": st.none() | norms(config.d_model, generator),
+        "after": st.none() | afters((n_tokens, config.d_model), generator),
         "positions": st.none() | st.just(generator.integers(0, 50, n_tokens)),
         "bias": st.none() | st.just(generator.standard_normal(shape)),
         "device": st.just("cpu"),

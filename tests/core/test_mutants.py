@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from types import ModuleType
 from typing import Any
 
@@ -9,13 +10,14 @@ import numpy as np
 import pytest
 import torch
 
+from mha_core.after import After
 from mha_core.config import AttentionConfig
 from mha_core.norms import Norm
 from mha_core.rope import Rope
 from mha_core.steps import AttentionSteps
 from mha_core.trace import AttentionTrace
 from mha_core.walk import walk_layer
-from tests.core.exams import EXAMS, exam_masks
+from tests.core.exams import EXAMS, exam_after, exam_masks
 from tests.core.layers import Attend, distances, layer_of
 from tests.core.mutants import EXAMINED_MUTANTS, MUTANTS, Mutant, loaded, loaded_alone
 
@@ -35,6 +37,24 @@ LAYERS = (
         seed=2,
         bias=True,
     ),
+    # Positions so far on that float32 angles are off by a tenth of a radian.
+    dataclasses.replace(
+        layer_of(
+            AttentionConfig(
+                24,
+                6,
+                3,
+                qk_norm="each",
+                qk_norm_kind="layer",
+                rope=Rope(10.0, angle_dtype="float32"),
+            ),
+            n_tokens=5,
+            seed=3,
+            biases=True,
+        ),
+        positions=np.array([3_000_001, 1_000_003, 5_000_011, 70_001, 9]),
+    ),
+    layer_of(AttentionConfig(24, 6, qk_norm="head", qk_norm_kind="l2"), n_tokens=5, seed=4),
 )
 
 
@@ -88,9 +108,12 @@ WALKS = (
     walk(
         AttentionConfig(**GROUPED, rope=Rope(base=10.0), softcap=1.5, window=(2, None)),
         6, 2, biases=True, bias=RANDOM.standard_normal((6, 6)), positions=np.arange(6) + 40,
-        norm=Norm("rms", None, None, 1.0),
+        norm=Norm("rms", None, None, 1.0), after=After(beside=RANDOM.standard_normal((6, 10))),
     ),
-    walk(AttentionConfig(10, 6, 6, 4, 3, qk_norm="whole", scale=0.7), 4, 3, biases=True, norm=None),
+    walk(
+        AttentionConfig(10, 6, 6, 4, 3, qk_norm="whole", scale=0.7), 4, 3, biases=True, norm=None,
+        after=After(0.5, Norm("rms", RANDOM.random(10)), Norm("layer", RANDOM.random(10), None)),
+    ),
     # One head, and a type of two bytes.
     walk(AttentionConfig(6, 1, rope=Rope()), 5, 4, dtype=torch.bfloat16),
 )  # fmt: skip
@@ -100,12 +123,14 @@ def examine(module: str, found: ModuleType) -> None:
     """Put a module through its exams."""
     if module == "masks":
         exam_masks(found)
+    if module == "after":
+        exam_after(found)
     for exam in EXAMS.get(module, {}).values():
         for trace in WALKS:
             exam(found, trace)
 
 
-@pytest.mark.parametrize("module", [*EXAMS, "masks"])
+@pytest.mark.parametrize("module", [*EXAMS, "masks", "after"])
 def test_without_a_mistake_every_exam_is_passed(module: str):
     examine(module, loaded_alone(None, module))
 
@@ -117,6 +142,6 @@ def test_a_mistake_fails_its_exam(mutant: Mutant):
         examine(mutant.module, found)
 
 
-@pytest.mark.parametrize("module", [*EXAMS, "masks"])
+@pytest.mark.parametrize("module", [*EXAMS, "masks", "after"])
 def test_every_examined_module_has_mistakes_to_notice(module: str):
     assert sum(mutant.module == module for mutant in EXAMINED_MUTANTS) >= 3
