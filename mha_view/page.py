@@ -19,7 +19,7 @@ from mha_view.scene import TOKEN_AXIS, Scene
 from mha_view.show import Picture, settings_of, show
 from mha_view.symbols import symbols
 from mha_view.unlearned import draw_unlearned
-from mha_view.walk import stage
+from mha_view.walk import exercises, stage
 from mha_view.words import Words
 
 if TYPE_CHECKING:
@@ -179,6 +179,7 @@ class Page:
         with ask.container(border=True, height="stretch"):
             st.markdown(f"##### {self.words('card.ask')}")
             self._draw_question(options, answer, values)
+        exercises.draw_exercises(self.words, self.name)
         with st.container(horizontal=True, key="foot"):
             with st.expander(self.words("card.more")):
                 st.markdown(self.text("more"))

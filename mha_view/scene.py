@@ -50,6 +50,7 @@ MOST_UNPACKED = 400_000  # bytes
 LONGEST_TEXT = 100_000
 MOST_OTHERS = 5
 MOST_HEADS = 128
+MOST_EXERCISES, MOST_EXERCISE_SEED = 5, 999_999
 N_STEPS = 8  # of the layer, as the stage plays them
 # The models a visitor can train, and for how many steps at most.
 LIVE_WIDTHS, LIVE_HEADS, LIVE_LAYERS = (32, 48, 64, 96), (1, 2, 4, 8), (1, 2, 3)
@@ -136,6 +137,8 @@ class Scene:
         drawing: 32 × 32 pixels, a bit each, as `mha_view.relate.drawing` packs them.
         patch: the patch that looks.
         play: the step at which the stage stands, 0 for none.
+        exercise: which exercise of a page is open, counted from 1; 0 for none.
+        exercise_seed: which of its kind.
         picked: the cell whose derivation is shown.
     """
 
@@ -207,6 +210,8 @@ class Scene:
     drawing: str = ""
     patch: int = 5
     play: int = 0
+    exercise: int = 0
+    exercise_seed: int = 1
     picked: Picked | None = None
 
     def __post_init__(self) -> None:
@@ -455,6 +460,8 @@ CODECS: dict[str, Codec] = {
     "drawing": Codec("ink", read_drawing, str),
     "patch": whole("patch", 0, 15),
     "play": whole("play", 0, N_STEPS),
+    "exercise": whole("exercise", 0, MOST_EXERCISES),
+    "exercise_seed": whole("exercise_seed", 0, MOST_EXERCISE_SEED),
     "picked": Codec("cell", read_picked, write_picked),
 }
 # What mail, advertisements and other people's sites hang on a link; it says nothing to this app.

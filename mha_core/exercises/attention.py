@@ -78,7 +78,7 @@ def row(rng: Rng, seed: int) -> Exercise:
         seed,
         Matrix(Part("A", pattern[rows].copy(), ("query", "key"), (str(query),)), TWO_DECIMALS),
         tuple(Miss(name, value[rows].copy()) for name, value in wrong.items()),
-        (Part("e^s", exponentials, ("query", "key")),),
+        (Part("e^score", exponentials, ("query", "key")),),
         values={"query": query},
         hint={"terms": " + ".join(told(value) for value in allowed[query, : query + 1])},
     )
@@ -126,7 +126,7 @@ def head(rng: Rng, seed: int) -> Exercise:
         "attention.head",
         seed,
         Matrix(
-            Part("head", right[:, None].copy(), ("feature_of_head", "token"), (), (str(query),))
+            Part("head_k", right[:, None].copy(), ("feature_of_head", "token"), (), (str(query),))
         ),
         tuple(Miss(name, value[:, None]) for name, value in wrong.items()),
         (Part("A", pattern, ("query", "key")), Part("V", v, ("feature_of_head", "token"))),

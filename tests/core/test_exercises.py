@@ -96,7 +96,7 @@ SOLVERS: dict[str, Solver] = {
     "rope.score": lambda p, v: quarter_turns(p["q"], v["query"]) @ quarter_turns(p["k"], v["key"]),
     "rope.same": lambda p, v: (0, v["row"], v["row"] - (v["query"] - v["key"])),
     "attention.score": lambda p, v: (p["q"] * p["k"]).sum() / v["d_head"] ** 0.5,
-    "attention.row": lambda p, v: weights_of_row(p["e^s"], v["query"]),
+    "attention.row": lambda p, v: weights_of_row(p["e^score"], v["query"]),
     "attention.mask": lambda p, v: [
         [float(v["query"] - v["window"] < key <= v["query"]) for key in range(v["n"])]
     ],

@@ -120,6 +120,8 @@ scenes = st.builds(
     drawing=st.one_of(st.just(""), drawings),
     patch=st.integers(0, 15),
     play=st.integers(0, 8),
+    exercise=st.integers(0, 5),
+    exercise_seed=st.integers(0, 999_999),
     picked=st.one_of(
         st.none(),
         st.builds(Picked, st.sampled_from(["pattern", "out", "q_full"]), places, places, places),
