@@ -37,7 +37,7 @@ bench-ui: $(VENV)/test.stamp
 	$(BIN)/python -m benchmarks.ui
 
 bench-load: $(VENV)/test.stamp
-	$(BIN)/python -m benchmarks.load --heavy
+	$(BIN)/python -m benchmarks.load --readers 1 10 30 --workers 2 --heavy
 
 bench-memory: $(VENV)/test.stamp
 	$(BIN)/python -m benchmarks.memory

@@ -1,6 +1,7 @@
 """Many readers at once, beside this app as it was and a plain app that draws the same.
 
-    python -m benchmarks.load [--readers 1 10 30] [--before COMMIT] [--heavy] [--soak 600]
+    python -m benchmarks.load [--readers 1 10 30] [--before COMMIT] [--workers 2] [--heavy]
+                              [--soak 600]
 
 Each contender is started alone, with the machine to itself and its readers; readers speak
 Streamlit's protocol over websockets of their own, think between two wishes, and go through pages,
@@ -27,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.readers import PAGES, PLAIN, Answers, crowd
-from tests.browser.serving import ROOT, serve
+from tests.browser.serving import ROOT, serve, serve_processes
 
 RESULTS = Path(__file__).parent / "results" / "load.json"
 BEFORE = "f0f6646"
@@ -78,6 +79,20 @@ def _own_kib(pid: int) -> int:
     return int(next(line for line in lines if line.startswith("Pss:")).split()[1])
 
 
+@contextmanager
+def serving(script: str, root: Path, workers: int) -> Iterator[str]:
+    """A contender at its address: one process, or ours in several behind the proxy."""
+    if workers == 1:
+        with serve(script, root=root) as address:
+            yield address
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="twelve-heads-") as folder,
+        serve_processes(workers, Path(folder) / "serve.log") as address,
+    ):
+        yield address
+
+
 def measure(
     script: str,
     root: Path,
@@ -86,11 +101,13 @@ def measure(
     *,
     n_answers: int = 12,
     heavy: bool = False,
+    workers: int = 1,
 ) -> dict[str, Any]:
     """One contender with so many readers, its server started for them."""  # fmt: skip
-    with serve(script, root=root) as address:
+    with serving(script, root, workers) as address:
         pid = server_pid(address)
-        asyncio.run(crowd(address, 1, n_answers=len(pages) * 3, pages=pages))  # every page once
+        for _ in range(workers):  # every page once; the proxy gives each process its turn
+            asyncio.run(crowd(address, 1, n_answers=len(pages) * 3, pages=pages))
         before = memory_of(pid)
         began = time.perf_counter()
         answers = asyncio.run(
@@ -111,7 +128,7 @@ def server_pid(address: str) -> int:
     """The process that listens at an address."""
     port = address.rsplit(":", 1)[1].split("/")[0]
     found = subprocess.run(
-        ["pgrep", "-f", f"server.port={port}"], capture_output=True, text=True, check=True
+        ["pgrep", "-f", f"[-.]port[= ]{port}"], capture_output=True, text=True, check=True
     )
     return int(found.stdout.split()[0])
 
@@ -147,11 +164,16 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
                 row = measure(script, root, n_readers, pages, n_answers=options.answers)
                 rows.append({"app": name, **row})
                 print(rows[-1], file=sys.stderr, flush=True)
+        for workers in options.workers:
+            row = measure("app.py", ROOT, options.readers[-1], PAGES,
+                          n_answers=options.answers, workers=workers)  # fmt: skip
+            rows.append({"app": f"ours, {workers} processes", **row})
+            print(rows[-1], file=sys.stderr, flush=True)
         if options.heavy:
-            row = measure("app.py", ROOT, max(1, options.readers[-1] // 3), PAGES, heavy=False)
-            rows.append({"app": "ours, before the heavy job", **row})
-            row = measure("app.py", ROOT, max(1, options.readers[-1] // 3), PAGES, heavy=True)
-            rows.append({"app": "ours, beside a heavy job", **row})
+            for heavy in (False, True):
+                row = measure("app.py", ROOT, options.readers[-1] // 3 or 1, PAGES, heavy=heavy)
+                rows.append({"app": "ours, for the heavy job", **row})
+                print(rows[-1], file=sys.stderr, flush=True)
     report: dict[str, Any] = {
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         "rows": rows,
@@ -167,6 +189,9 @@ def main() -> None:
     parser.add_argument("--readers", type=int, nargs="+", default=[1, 10, 30])
     parser.add_argument("--answers", type=int, default=12, help="of each reader")
     parser.add_argument("--before", default=BEFORE, help="a commit to compare with; '' for none")
+    parser.add_argument(
+        "--workers", type=int, nargs="*", default=[], help="processes of ours behind the proxy"
+    )
     parser.add_argument("--heavy", action="store_true", help="light pages beside a heavy job")
     parser.add_argument("--soak", type=float, default=0.0, help="seconds of coming and going")
     report = run(parser.parse_args())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -63,6 +64,36 @@ def serve(
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+@contextmanager
+def serve_processes(workers: int, log: Path) -> Iterator[str]:
+    """Serve the app from several processes behind the proxy and give its address.
+
+    Args:
+        workers: how many processes.
+        log: where everything they say goes.
+
+    Raises:
+        RuntimeError: if they do not get ready.
+    """
+    port = free_port()
+    address = f"http://127.0.0.1:{port}"
+    with log.open("wb") as output:
+        serving = subprocess.Popen(
+            [sys.executable, "deploy/serve.py", f"--workers={workers}", f"--port={port}"],
+            cwd=ROOT, stdout=output, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+    try:
+        end = time.monotonic() + START_SECONDS
+        while f"{address} · {workers}" not in log.read_text():
+            if serving.poll() is not None or time.monotonic() > end:
+                raise RuntimeError(log.read_text())
+            time.sleep(0.3)
+        yield address
+    finally:
+        serving.send_signal(signal.SIGTERM)
+        serving.wait(60)
 
 
 def free_port() -> int:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
-import sys
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +17,7 @@ from playwright.sync_api import Page, expect
 from mha_view.scene import Scene, write_link
 from mha_view.words import Words
 from tests.browser.find_browser import find_proxy
-from tests.browser.serving import ROOT
+from tests.browser.serving import ROOT, serve_processes
 from tests.browser.waiting import WAIT
 
 # What the page goes through: the connection lost, then a run of the script from start to end.
@@ -38,33 +36,13 @@ WATCH = """
 SENTENCE = "The queen saw the king because she was tired."
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """The app in two processes behind Debian's HAProxy: its address, and what it printed."""
     assert find_proxy() is not None, "HAProxy is missing: tests.browser.find_browser --install"
-    port, log = free_port(), tmp_path_factory.mktemp("processes") / "serve.log"
-    with log.open("wb") as output:
-        serving = subprocess.Popen(
-            [sys.executable, "deploy/serve.py", "--workers", "2", "--port", str(port)],
-            cwd=ROOT, stdout=output, stderr=subprocess.STDOUT,
-        )  # fmt: skip
-    address = f"http://127.0.0.1:{port}"
-    try:
-        end = monotonic() + 240
-        while f"{address} · 2" not in log.read_text():
-            assert serving.poll() is None, log.read_text()
-            assert monotonic() < end, log.read_text()
-            signal.sigtimedwait([], 0.3)
+    log = tmp_path_factory.mktemp("processes") / "serve.log"
+    with serve_processes(2, log) as address:
         yield address, log
-    finally:
-        serving.send_signal(signal.SIGTERM)
-        serving.wait(60)
 
 
 def number_of(page: Page) -> int:
