@@ -19,7 +19,7 @@ from typing import Any
 BREATH_SECONDS = 0.2
 NICE = 10
 # What every job needs is loaded once, in the process that the others are split off from.
-PRELOADED = ["numpy", "torch", "mha_core.training.live"]
+PRELOADED = ["numpy", "torch", "mha_core.training.live", "transformers.modeling_utils"]
 _starting = threading.Lock()
 
 

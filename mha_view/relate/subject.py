@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +20,10 @@ from mha_core.sizes import (
     read_bundled,
     read_text,
 )
-from mha_view import state
+from mha_view import heavy, state
+from mha_view.processes import in_process
 from mha_view.scene import Scene
-from mha_view.store import kept
+from mha_view.store import STORE, kept
 from mha_view.words import Words
 
 KINDS = ("model", "file", "hand")
@@ -74,25 +76,43 @@ def titles() -> dict[str, str]:
 
 
 @kept
-def measure_bundled(name: str, totals: bool) -> Sizes:
-    """A bundled config, measured once."""
-    return measure(read_bundled(name), totals=totals)
+def measure_quickly(source: str, given: str) -> Sizes:
+    """A config's sizes without building anything, once; raises DataError as `measure` does.
+
+    Args:
+        source: "bundled" for a name, "text" for a config's text.
+        given: the name, or the text.
+    """
+    config, notes = _read(source, given)
+    return measure(config, totals=False, notes=notes)
 
 
-@kept
-def measure_text(text: str, totals: bool) -> Sizes:
-    """A config's text, measured once; raises DataError as `measure` does."""
-    config, notes = read_text(text)
-    return measure(config, totals=totals, notes=notes)
+def build(source: str, given: str) -> Iterator[Sizes]:
+    """A config's sizes with its class built; for a process of its own. Arguments as above."""
+    config, notes = _read(source, given)
+    yield measure(config, totals=True, notes=notes)
+
+
+def _read(source: str, given: str) -> tuple[dict[str, Any], list[Note]]:
+    """A config, and what was odd about its text."""
+    return read_text(given) if source == "text" else (read_bundled(given), [])
+
+
+def _build(words: Words, source: str, given: str) -> Sizes:
+    """A config's sizes with its class built: in line, in another process, once for all readers."""
+    key = ("sizes", source, given)
+    if key not in STORE:
+        found: Sizes = heavy.wait_for(words, "sizes", key, lambda: in_process(build, source, given))
+        return STORE.get(key, lambda: found)
+    return STORE.get(key, lambda: next(build(source, given)))
 
 
 def known_sizes(name: str, words: Words) -> Sizes:
     """A bundled model's sizes: at once in closed form where there is one, else built."""
-    quick = measure_bundled(name, False)
+    quick = measure_quickly("bundled", name)
     if quick.has_shapes:
         return quick
-    with st.spinner(words("sizes.building")):
-        return measure_bundled(name, True)
+    return _build(words, "bundled", name)
 
 
 def open_subject(words: Words) -> Subject:
@@ -123,7 +143,7 @@ def _measure(now: Scene, words: Words) -> Sizes:
         st.info(words("sizes.file.empty"))
         st.stop()
     if st.session_state.get("sizes_build") != now.config_text:
-        quick = measure_text(now.config_text, False)
+        quick = measure_quickly("text", now.config_text)
         if quick.parameters.total is not None:
             return quick
         st.button(
@@ -131,8 +151,7 @@ def _measure(now: Scene, words: Words) -> Sizes:
             on_click=_ask_to_build, args=(now.config_text,),
         )  # fmt: skip
         return quick
-    with st.spinner(words("sizes.building")):
-        return measure_text(now.config_text, True)
+    return _build(words, "text", now.config_text)
 
 
 def _ask_to_build(text: str) -> None:
