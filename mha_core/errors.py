@@ -141,6 +141,18 @@ MESSAGES: dict[str, str] = {
         "adds is read there only from layer {first} to layer {last}. Choose a receiver that comes "
         "after it (“out” comes after the last layer)."
     ),
+    "circuit.lengths": (
+        "The first sentence has {first} tokens, the second {second}, `<bos>` counted. A head's "
+        "output is put in place by place: change words, not their number."
+    ),
+    "circuit.same": (
+        "Both sentences are the same or ask for the same word, so nothing can move from one to "
+        "the other. Change a word that the next word depends on."
+    ),
+    "circuit.nothing": (
+        "After the second sentence the model prefers the first one's word no less than after the "
+        "first. Choose sentences or words that it tells apart."
+    ),
     "model.edit": (
         "A value among the edits has the shape {shape}; expected one that spreads to {expected}. "
         "Give one vector, or one a token."

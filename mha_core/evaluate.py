@@ -14,10 +14,12 @@ from pathlib import Path
 import torch
 
 from mha_core.heads.card import Lang, fill_card
+from mha_core.heads.circuit_report import CIRCUITS, measure_circuits
 from mha_core.heads.curves import Curves
 from mha_core.heads.evaluate import evaluate
 from mha_core.heads.report import (
     SHIPPED,
+    Report,
     find_differences,
     format_report,
     read_report,
@@ -25,6 +27,7 @@ from mha_core.heads.report import (
 )
 from mha_core.heads.roles import COUNT
 from mha_core.model.checkpoint import FINAL, WEIGHTS, load_model
+from mha_core.model.toy import ToyModel
 
 DOCS = Path(__file__).parents[1] / "docs"
 CARDS: dict[Lang, Path] = {"en": DOCS / "model-card.md", "zh": DOCS / "model-card.zh.md"}
@@ -51,21 +54,28 @@ def main(arguments: list[str] | None = None) -> None:
         parser.error(f"--write needs the source tree: there are no model cards in {DOCS}")
     torch.set_num_threads(1)
     model = load_model(options.weights)
-    written = read_report(model, SHIPPED) if options.check else None
+    written = _read(model) if options.check else None
     report = evaluate(model, options.count, full=options.json or options.write or options.check)
     print(json.dumps(report, ensure_ascii=False) if options.json else format_report(report))
     if options.write:
         write_report(model, report, SHIPPED)
+        write_report(model, measure_circuits(model), CIRCUITS)
         curves = Curves.read(WEIGHTS / "scores.json")
         for lang, path in CARDS.items():
             card = fill_card(path.read_text("utf-8"), read_report(model, SHIPPED), curves, lang)
             path.write_text(card, "utf-8")
-        print("wrote", SHIPPED, *CARDS.values(), file=sys.stderr)
+        print("wrote", SHIPPED, CIRCUITS, *CARDS.values(), file=sys.stderr)
     if written is not None:
-        differences = find_differences(written, report)
+        found = {"report": report, "circuits": measure_circuits(model)}
+        differences = find_differences(written, found)
         for place, difference in sorted(differences.items()):
             print(f"{place} differs by {difference:.5f}", file=sys.stderr)
         sys.exit(1 if differences else 0)
+
+
+def _read(model: ToyModel) -> dict[str, Report]:
+    """What is written beside the weights."""
+    return {"report": read_report(model, SHIPPED), "circuits": read_report(model, CIRCUITS)}
 
 
 if __name__ == "__main__":

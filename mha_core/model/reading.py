@@ -11,7 +11,7 @@ from mha_core.config import AttentionConfig
 from mha_core.layer import attend, join_heads, project
 from mha_core.model.edits import Part
 from mha_core.options import mask_for, share, softmax_type
-from mha_core.steps import AttentionSteps
+from mha_core.steps import AttentionSteps, Projected
 from mha_core.weights import AttentionWeights
 
 
@@ -22,6 +22,7 @@ def attention_reading(
     config: AttentionConfig,
     *,
     keep: Tensor | None = None,
+    before: AttentionSteps | None = None,
 ) -> AttentionSteps:
     """Take tokens through a layer some of whose parts read something else.
 
@@ -32,12 +33,13 @@ def attention_reading(
         weights: tensors, see `AttentionWeights`.
         config: the layer's sizes and settings.
         keep: bool, True where a query may look, besides what `config` forbids.
+        before: the layer's steps without any of this, for the same x, where they are known.
 
     Returns:
         Every step. Keys and values are listed once per head, not per KV head; `q_full`, `k_full`
         and `v_full` are those of x.
     """
-    made = project(x, x, weights, config)
+    made = project(x, x, weights, config) if before is None else _projected(before)
     n_heads = config.n_heads
     parts: dict[Part, Tensor] = {
         "q": made.q_rot,
@@ -66,3 +68,11 @@ def attention_reading(
     return AttentionSteps(
         x, *made, steps, concat, linear(concat, weights.w_o, weights.b_o), made.cache
     )
+
+
+def _projected(steps: AttentionSteps) -> Projected:
+    """The first part of a layer's steps."""
+    return Projected(
+        steps.q_full, steps.k_full, steps.v_full, steps.q, steps.k, steps.v, steps.q_rot,
+        steps.k_rot,
+    )  # fmt: skip

@@ -319,7 +319,7 @@ class ToyModel(nn.Module):
             }
             x = rms_norm(stream, layer.norm)
             steps = (
-                attention_reading(x, instead, layer.weights, config, keep=keep)
+                attention_reading(x, instead, layer.weights, config, keep=keep, before=before)
                 if instead
                 else attention(x, layer.weights, config, keep=keep)
             )
@@ -337,16 +337,17 @@ class ToyModel(nn.Module):
 
     def _sent(self, index: int, heads: Tensor, edits: Edits) -> dict[Head, Tensor]:
         """What the senders of a layer add to the stream, [..., token, feature]."""
-        senders = [sender for sender in edits.senders if sender[0] == index]
-        if not senders:
-            return {}
-        added = self.contributions(index, heads)
-        return {
-            sender: fit(edits.outputs[sender], added[..., sender[1], :, :])
-            if sender in edits.outputs
-            else added[..., sender[1], :, :]
-            for sender in senders
-        }
+        sent = {}
+        for sender in edits.senders:
+            if sender[0] != index:
+                continue
+            _, head = sender
+            one = heads[..., head, :, :]
+            width = one.shape[-1]
+            columns = self._layer(index).w_o[:, head * width : head * width + width]
+            added = linear(one, columns)
+            sent[sender] = fit(edits.outputs[sender], added) if sender in edits.outputs else added
+        return sent
 
     def ids_of(self, text: str | Encoding) -> list[int]:
         """The token numbers of a text, `<bos>` first."""

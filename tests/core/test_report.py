@@ -14,8 +14,11 @@ from mha_core import evaluate as command
 from mha_core.errors import DataError
 from mha_core.heads import measures
 from mha_core.heads.card import fill_card
+from mha_core.heads.circuit_report import CIRCUITS, task_bench
+from mha_core.heads.circuits import as_json, find_circuit
 from mha_core.heads.curves import Curves
 from mha_core.heads.evaluate import evaluate
+from mha_core.heads.prompts import CIRCUIT_TASKS
 from mha_core.heads.report import (
     SHIPPED,
     count_figures,
@@ -26,6 +29,7 @@ from mha_core.heads.report import (
 )
 from mha_core.model.checkpoint import WEIGHTS, list_checkpoints, load_model, load_toy_model
 from mha_core.model.toy import ToyModel
+from tests.core.test_circuits import last
 
 # On another machine rounding may turn one pair in a hundred round, or a mean in the third place.
 ROUNDING = 0.0101
@@ -43,6 +47,17 @@ def test_what_is_shipped_is_what_is_measured(model: ToyModel) -> None:
     assert max(differences.values(), default=0.0) <= ROUNDING, differences
     assert count_figures(shipped) > 1000
     assert all(shipped["passed"].values()) == all(measured["passed"].values())
+
+
+def test_the_circuits_that_ship_are_those_that_are_found(model: ToyModel) -> None:
+    shipped = read_report(model, CIRCUITS)
+    assert tuple(shipped) == CIRCUIT_TASKS
+    for task in ("copying", "measure"):
+        prompts = task_bench(model, task)
+        found = as_json(last(find_circuit(prompts)))
+        differences = find_differences(shipped[task], found)
+        assert max(differences.values(), default=0.0) <= ROUNDING, differences
+        assert len(found["paths"]) > 90
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -142,9 +157,13 @@ def test_the_command_writes_what_it_measured_and_checks_it(
         copied.write_text(path.read_text("utf-8").replace("0.9", "0.1"), "utf-8")
         monkeypatch.setitem(command.CARDS, lang, copied)
     monkeypatch.setattr(command, "SHIPPED", tmp_path / "report.json")
+    monkeypatch.setattr(command, "CIRCUITS", tmp_path / "circuits.json")
+    circuits = read_report(model, CIRCUITS)
+    monkeypatch.setattr(command, "measure_circuits", lambda model: circuits)
     monkeypatch.setattr(command, "evaluate", lambda model, count, full: shipped)
     command.main(["--write"])
     assert json.loads((tmp_path / "report.json").read_text("utf-8"))["report"] == shipped
+    assert read_report(model, tmp_path / "circuits.json") == circuits
     for path in command.CARDS.values():
         original = Path(command.DOCS / path.name).read_text("utf-8")
         marked = "<!-- measured: roles -->"
