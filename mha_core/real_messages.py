@@ -98,6 +98,19 @@ REAL_MESSAGES: dict[str, str] = {
         "{name} could not be loaded by transformers {version}: {reason}. Fetch its files anew, or "
         "choose another model."
     ),
+    "real.unproved": (
+        "Layer {layer} of {name} is not shown: in {step} our walk is {apart} away from what the "
+        "model computed, and at most {most} is rounding. Choose another layer, or another model."
+    ),
+    "real.unmapped": (
+        "Layer {layer} of {name} is not shown: {kind} makes {part} in a way that is not known "
+        "here. Choose another layer, or another model."
+    ),
+    "real.part.output": "the output out of the heads",
+    "real.part.projections": "queries, keys and values out of X",
+    "real.part.qk_norm": "the norm of queries and keys",
+    "real.part.positions": "the rotation by position",
+    "real.part.residual": "the next residual stream out of the output",
     "real.hub.off": (
         "{name} is not in {root}, and the hub is not asked. Put the model's folder there, or set "
         "TWELVE_HEADS_HUB=1."

@@ -28,9 +28,12 @@ from mha_core.sizes.architectures import base_class, known_version, named_class
 from mha_core.sizes.build import Built, build, count_parameters
 from mha_core.sizes.quiet import one_at_a_time, reason_of
 from mha_core.sizes.read import Json
+from mha_core.values import check_index
 
 if TYPE_CHECKING:
     from torch import nn
+
+    from mha_core.real.mapping import Mapped
 
 FLOATS = {"F64", "F32", "F16", "BF16"}
 NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
@@ -52,6 +55,7 @@ class RealModel:
         causal: whether every layer looks back only.
         limit: tokens it reads at most.
         lock: held by whoever runs it: what looks on is told by the module, not by the caller.
+        maps: how each layer is made, as far as that was found out.
     """
 
     card: ModelCard
@@ -62,6 +66,7 @@ class RealModel:
     causal: bool
     limit: int
     lock: threading.RLock = field(default_factory=threading.RLock)
+    maps: dict[int, Mapped] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         kind = type(self.network).__name__
@@ -82,6 +87,19 @@ class RealModel:
         """Whether it says how likely each next token is."""
         network: Any = self.network
         return self.causal and network.get_output_embeddings() is not None
+
+    @property
+    def n_rows(self) -> int:
+        """Tokens it has a vector for."""
+        return _rows(self.network)
+
+    def check_layer(self, number: int) -> None:
+        """Refuse a layer that it does not have.
+
+        Raises:
+            ConfigError: as said.
+        """
+        check_index("layer", number, self.n_layers)
 
     def encode(self, text: str, *, special: bool = True) -> Encoded:
         """Cut a text into this model's tokens.

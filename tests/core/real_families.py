@@ -117,6 +117,15 @@ FAMILIES = (
     Family("nemotron", "nemotron", GROUPED),
     Family("lfm2", "lfm2", GROUPED),
 )  # fmt: skip
+# Norms of queries and keys that are off unless a configuration asks for them.
+NORMED = (
+    Family("qk norms of Cohere", "cohere", GROUPED | {"use_qk_norm": True}),
+    Family("qk norms of Phi", "phi", BASE | {"partial_rotary_factor": 0.4, "qk_layernorm": True}),
+    Family(
+        "qk norms of StableLM", "stablelm",
+        GROUPED | {"partial_rotary_factor": 0.4, "qk_layernorm": True},
+    ),
+)  # fmt: skip
 # Classes that compute attention in a way of their own.
 CLOSED = (
     Family("mpnet", "mpnet", BASE),
