@@ -145,6 +145,7 @@ def load_model(
     with one_at_a_time():
         built = _describe(contents, limit)
         tokenizer = _load_tokenizer(contents)
+        _check_tokenizer(contents.folder.name, tokenizer, built.full or built.base)
         network = _load_network(contents, built, dtype)
     return open_network(network.to(here), tokenizer, card_of(folder))
 
@@ -161,13 +162,10 @@ def open_network(network: nn.Module, tokenizer: Any, card: ModelCard) -> RealMod
         DataError: its class does not let anyone see its attention, or the tokenizer gives numbers
             that the model has no row for.
     """
-    rows = _rows(network)
-    largest = max(tokenizer.get_vocab().values(), default=-1)
-    if largest >= rows:
-        raise DataError("real.tokenizer.ids", name=card.name, largest=largest, n_rows=rows)
+    _check_tokenizer(card.name, tokenizer, network)
     network.eval().requires_grad_(False)
     _switch(network, card.name)
-    calls = _try_out(network, card.name, rows)
+    calls = _try_out(network, card.name, _rows(network))
     return RealModel(
         card=card,
         network=network,
@@ -179,9 +177,16 @@ def open_network(network: nn.Module, tokenizer: Any, card: ModelCard) -> RealMod
     )
 
 
-def _rows(network: nn.Module) -> int:
+def _check_tokenizer(name: str, tokenizer: Any, network: Any) -> None:
+    """Refuse a tokenizer that gives numbers for which the model has no row."""
+    largest, rows = max(tokenizer.get_vocab().values(), default=-1), _rows(network)
+    if largest >= rows:
+        raise DataError("real.tokenizer.ids", name=name, largest=largest, n_rows=rows)
+
+
+def _rows(network: Any) -> int:
     """How many tokens the model has a vector for."""
-    table: Any = network.get_input_embeddings()  # type: ignore[operator]
+    table = network.get_input_embeddings()
     return int(table.weight.shape[0])
 
 
