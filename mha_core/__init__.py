@@ -26,6 +26,8 @@ _NAMES = {
     "walk": ("compare", "compare_fused", "walk_layer"),
     "model.checkpoint": ("load_toy_model",),
     "model.toy": ("ToyModel",),
+    "model.writer": ("ToyWriter",),
+    "continuing": ("Sampling", "continue_text"),
     "language.tokenizer": ("load_tokenizer",),
     "errors": ("ConfigError", "DataError", "DeviceError", "ShapeError", "TwelveHeadsError"),
 }

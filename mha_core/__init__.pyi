@@ -1,5 +1,7 @@
 from mha_core.cache import KVCache as KVCache
 from mha_core.config import AttentionConfig as AttentionConfig
+from mha_core.continuing import Sampling as Sampling
+from mha_core.continuing import continue_text as continue_text
 from mha_core.errors import ConfigError as ConfigError
 from mha_core.errors import DataError as DataError
 from mha_core.errors import DeviceError as DeviceError
@@ -15,6 +17,7 @@ from mha_core.masks import keep_mask as keep_mask
 from mha_core.masks import named_mask as named_mask
 from mha_core.model.checkpoint import load_toy_model as load_toy_model
 from mha_core.model.toy import ToyModel as ToyModel
+from mha_core.model.writer import ToyWriter as ToyWriter
 from mha_core.rope import Rope as Rope
 from mha_core.rope import rotate as rotate
 from mha_core.rope import rotate_with as rotate_with

@@ -202,6 +202,10 @@ MESSAGES: dict[str, str] = {
         "{name} = {value} is out of range: expected a whole number of at least {least}. Choose "
         "another {name}."
     ),
+    "setting.sampling": (
+        "temperature = {temperature}, top_p = {top_p} is out of range: expected a temperature of "
+        "at least 0, and a top_p above 0 and up to 1. Choose others."
+    ),
     "setting.choice": (
         "{name} = {value!r} is not known: expected one of {choices}. Choose one of these."
     ),

@@ -35,7 +35,9 @@ AnyPage = TypeVar("AnyPage", bound="Page")
 HEAD_AND_FOCUS = (
     "projection", "heads", "rope", "attention", "concat", "output", "why_heads",
 )  # fmt: skip
-THREAD = dict.fromkeys(HEAD_AND_FOCUS, ("head", "focus")) | {"overview": (), "tokens": ("focus",)}
+THREAD = dict.fromkeys(HEAD_AND_FOCUS, ("head", "focus")) | {
+    "overview": (), "tokens": ("focus",), "continue": ()
+}  # fmt: skip
 # What the check calls each step of the trace: the key of its words.
 STEP_WORDS = {
     "stream": "check.step.stream", "x": "dimension.input",

@@ -51,12 +51,15 @@ LONGEST_TEXT = 100_000
 MOST_OTHERS = 5
 MOST_HEADS = 128
 MOST_EXERCISES, MOST_EXERCISE_SEED = 5, 999_999
+MOST_SAID = 48  # new tokens that a link carries
 N_STEPS = 8  # of the layer, as the stage plays them
 # The models a visitor can train, and for how many steps at most.
 LIVE_WIDTHS, LIVE_HEADS, LIVE_LAYERS = (32, 48, 64, 96), (1, 2, 4, 8), (1, 2, 3)
 LIVE_STEPS = 300
 # The tokens that a model with these weights puts before the text's first: `<bos>`.
 TOKENS_BEFORE = {"toy": 1, "live": 1, "article": 0, "custom": 0}
+# What the new tokens go on from, and are tokens of.
+WRITES = ("text", "weights", "live_d", "live_h", "live_layers", "live_seed", "live_steps")
 # The pictures of the walk whose cells are of one token: on which axis it stands.
 TOKEN_AXIS = {
     "pattern": "row", "q": "column", "heads": "column", "concat": "column", "out": "column",
@@ -136,6 +139,12 @@ class Scene:
         digit: which held-out digit; `drawn`: the reader's own instead.
         drawing: 32 × 32 pixels, a bit each, as `mha_view.relate.drawing` packs them.
         patch: the patch that looks.
+        said: the new tokens that stand after the text, by number.
+        look: before which of them the choice is looked at, counted from 0; -1 for the next one.
+        temperature: by which the logits are divided, in hundredths; 0 takes the most probable.
+        top_k: how many of the most probable tokens may be chosen, 0 for all.
+        top_p: the share of the most probable ones that may be chosen, in hundredths.
+        draw: the seed of the numbers that choose.
         play: the step at which the stage stands, 0 for none.
         exercise: which exercise of a page is open, counted from 1; 0 for none.
         exercise_seed: which of its kind.
@@ -209,6 +218,12 @@ class Scene:
     drawn: bool = False
     drawing: str = ""
     patch: int = 5
+    said: tuple[int, ...] = ()
+    look: int = -1
+    temperature: int = 100
+    top_k: int = 0
+    top_p: int = 100
+    draw: int = 0
     play: int = 0
     exercise: int = 0
     exercise_seed: int = 1
@@ -232,6 +247,8 @@ class Scene:
         """
         if changes.get("text", self.text) != self.text:
             changes = look_in(changes["text"]) | changes
+        if any(changes.get(name, getattr(self, name)) != getattr(self, name) for name in WRITES):
+            changes = {"said": (), "look": -1} | changes
         after = self.with_(**changes)
         picked = after.picked
         if picked is None or picked.figure not in TOKEN_AXIS:
@@ -375,6 +392,19 @@ def write_heads(heads: tuple[tuple[int, int], ...]) -> str:
     return "_".join(f"{layer}.{head}" for layer, head in heads)
 
 
+def read_said(text: str) -> tuple[int, ...]:
+    """`4f.a2`: token numbers in hexadecimal, as many as a link carries."""
+    digits = text.split(".")
+    if len(digits) > MOST_SAID or not all(re.fullmatch("[0-9a-f]{1,6}", each) for each in digits):
+        raise ValueError(text)
+    return tuple(int(each, 16) for each in digits)
+
+
+def write_said(said: tuple[int, ...]) -> str:
+    """The reverse of `read_said`; tokens beyond what a link carries are left out."""
+    return ".".join(f"{token:x}" for token in said[:MOST_SAID])
+
+
 def pack_text(text: str) -> str:
     """Any text as URL-safe characters, compressed."""
     packed = zlib.compress(text.encode("utf-8"), 9)
@@ -459,6 +489,12 @@ CODECS: dict[str, Codec] = {
     "drawn": yes_no("drawn"),
     "drawing": Codec("ink", read_drawing, str),
     "patch": whole("patch", 0, 15),
+    "said": Codec("said", read_said, write_said),
+    "look": whole("look", -1, MOST_SAID),
+    "temperature": whole("heat", 0, 300),
+    "top_k": whole("topk", 0, 1000),
+    "top_p": whole("topp", 1, 100),
+    "draw": whole("draw", 0, 2**31 - 1),
     "play": whole("play", 0, N_STEPS),
     "exercise": whole("exercise", 0, MOST_EXERCISES),
     "exercise_seed": whole("exercise_seed", 0, MOST_EXERCISE_SEED),

@@ -19,6 +19,7 @@ from mha_view.scene import (
     LIVE_STEPS,
     LIVE_WIDTHS,
     LONGEST_LINK,
+    MOST_SAID,
     TEXT_FIELDS,
     Ablation,
     Against,
@@ -119,6 +120,12 @@ scenes = st.builds(
     drawn=st.booleans(),
     drawing=st.one_of(st.just(""), drawings),
     patch=st.integers(0, 15),
+    said=st.lists(st.integers(0, 2**18), max_size=MOST_SAID).map(tuple),
+    look=st.integers(-1, MOST_SAID),
+    temperature=st.integers(0, 300),
+    top_k=st.integers(0, 1000),
+    top_p=st.integers(1, 100),
+    draw=st.integers(0, 2**31 - 1),
     play=st.integers(0, 8),
     exercise=st.integers(0, 5),
     exercise_seed=st.integers(0, 999_999),
@@ -171,7 +178,8 @@ def test_nonsense_in_a_link_gives_defaults_and_is_reported(link: dict[str, str])
      ("s", "no"), ("t", "%%%"), ("t", "eJw="), ("cell", "pattern.1.2"), ("cell", "<b>.1.2.3"),
      ("v", "99"), ("lang", "fr"), ("model", "gpt5"), ("with", "hand"), ("ink", "AAAA"),
      ("part", "a..b"), ("S", "0"), ("live_d", "4096"), ("live_h", "3"), ("live_n", "40"),
-     ("live_steps", "301"), ("focus", "-2"), ("focus", "it")],
+     ("live_steps", "301"), ("focus", "-2"), ("focus", "it"), ("said", "4f.x"), ("said", "1" * 7),
+     ("said", ""), ("heat", "301"), ("topp", "0"), ("look", "49")],
 )  # fmt: skip
 def test_each_bad_value_is_named(name: str, value: str) -> None:
     scene, refused = read_link({name: value})
@@ -184,6 +192,15 @@ def test_a_text_too_long_stays_out_of_the_link() -> None:
     scene = Scene(text=noise)
     assert not link_holds_text(scene)
     assert "t" not in write_link(scene)
+
+
+def test_a_link_carries_so_many_new_tokens() -> None:
+    most = (7,) * MOST_SAID
+    assert read_link({"said": write_link(Scene(said=most))["said"]})[0].said == most
+    assert len(read_link({"said": ".".join("1" * (MOST_SAID + 1))})[1]) == 1
+    assert Scene(said=most, look=3).turn_to(text="A dog.") == Scene(text="A dog.")
+    assert Scene(said=most).turn_to(weights="article").said == ()
+    assert Scene(said=most).turn_to(head=2).said == most
 
 
 def test_a_link_cannot_unpack_into_a_flood() -> None:

@@ -1,0 +1,21 @@
+"""What comes next, word by word: probabilities, a choice, and where every head looks for it."""
+
+import streamlit as st
+
+from mha_view.explore import continuing
+from mha_view.explore.board import draw_reading_on
+
+text = continuing.open_text()
+
+left, right = st.columns([10, 10])
+with left.container(border=True, height="stretch"):
+    continuing.draw_writing(text)
+with right.container(border=True, height="stretch"):
+    continuing.draw_rows(text)
+
+with st.container(border=True):
+    continuing.draw_settings(text)
+    st.caption(text.text("picture"))
+    continuing.draw_check(text)
+
+draw_reading_on(text)
