@@ -21,3 +21,8 @@ def test_no_answer_is_followed_by_a_full_collection() -> None:
         assert gc.get_freeze_count() > 10_000, "torch and the weights are left alone"
     finally:
         gc.unfreeze()
+
+
+def test_no_host_elsewhere_is_asked_where_this_one_is() -> None:
+    settings = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))
+    assert settings["browser"] == {"gatherUsageStats": False, "serverAddress": "localhost"}
