@@ -7,6 +7,7 @@ Every text says what was given, what was expected, and what to do.
 
 from __future__ import annotations
 
+from mha_core.own_code_messages import OWN_CODE_MESSAGES
 from mha_core.real_messages import REAL_MESSAGES
 from mha_core.sizes_messages import SIZES_MESSAGES
 
@@ -404,6 +405,7 @@ MESSAGES: dict[str, str] = {
         "{name} does not hold the weights of the small vision transformer ({reason}). Restore the "
         "file, or train it anew: python -m mha_core.train_vit."
     ),
+    **OWN_CODE_MESSAGES,
     **REAL_MESSAGES,
     **SIZES_MESSAGES,
 }

@@ -10,9 +10,14 @@ from playwright.sync_api import Page
 SEVERE = {"serious", "critical"}
 
 
-def severe_findings(page: Page) -> list[str]:
-    """Return axe's serious and critical findings, each with the elements it is about."""
-    results = Axe().run(page).response
+def severe_findings(page: Page, within: str | None = None) -> list[str]:
+    """Return axe's serious and critical findings, each with the elements it is about.
+
+    Args:
+        page: the page.
+        within: a selector of the part that is looked at; all of the page unless given.
+    """
+    results = Axe().run(page, context=within).response
     return [
         f"{finding['id']} ({finding['impact']}): {finding['help']}: "
         + "; ".join(_describe(node) for node in finding["nodes"][:3])
