@@ -6,6 +6,7 @@ import { loadStyles } from "./load.js";
 import { unpack } from "./packet.js";
 import { boxAt, LANE, layOut } from "./stage_layout.js";
 import { Lines } from "./stage_lines.js";
+import { Marks } from "./stage_marks.js";
 import { Numbers } from "./stage_numbers.js";
 import { paint, readRamps, shadeOf } from "./stage_paint.js";
 import { Player } from "./stage_play.js";
@@ -15,6 +16,8 @@ import { readTheme } from "./theme.js";
 
 await loadStyles("plot.css", "stage.css");
 
+const TIP_ROOM = 5; // letters over a place that a tip needs
+const NARROW = 36; // letters of a stage whose tips stand at its edges
 const SEND_AFTER = 250; // milliseconds without a further choice before it goes to the server
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 const views = new WeakMap();
@@ -40,12 +43,17 @@ class StageView {
     this.scroller.append(this.board);
     this.tip = element("div", "th-tip th-layer-tip");
     this.tip.hidden = true;
+    this.tipParts = [element("b", ""), element("span", "")];
+    this.tip.append(...this.tipParts);
+    this.over = element("div", "th-layer-over");
+    this.over.append(this.tip);
     this.live = element("div", "th-live");
     this.live.setAttribute("aria-live", "polite");
     this.legend = element("p", "th-legend");
-    this.root.append(this.sentence, this.scroller, this.legend, this.tip, this.live);
+    this.root.append(this.sentence, this.scroller, this.legend, this.over, this.live);
     parent.append(this.root);
     this.lines = new Lines(this.board);
+    this.marks = new Marks(this.board);
     this.player = new Player(this);
     this.canvases = new Map();
     this.names = new Map();
@@ -107,6 +115,7 @@ class StageView {
     this.explainColours();
     this.drawings = (this.drawings ?? 0) + 1;
     this.lines.draw(this.layout, this);
+    this.marks.draw(this.layout, this.lines.flows);
     this.light();
   }
 
@@ -257,7 +266,7 @@ class StageView {
     this.wordButtons?.[this.litWord]?.classList.remove("th-lit");
     this.wordButtons?.[token]?.classList.add("th-lit");
     this.litWord = token;
-    this.lines.light({ token, head: this.head, pointed, view: this });
+    this.marks.light({ token, head: this.head, pointed, view: this });
   }
 
   /** What a head and a step light; nothing is touched where neither has changed. */
@@ -265,15 +274,7 @@ class StageView {
     const stamp = [...litHeads, this.player.step, this.token, this.header.turn, this.drawings].join();
     if (stamp === this.lightStamp) return;
     this.lightStamp = stamp;
-    const group = this.header.sizes.group;
-    for (const canvas of this.canvases.values()) {
-      const { block, head } = canvas.dataset;
-      const isKv = block === "k_rot" || block === "v_band";
-      const isQuiet = !this.header.small && head !== undefined &&
-        ![...litHeads].some((lit) => Number(head) === (isKv ? Math.floor(lit / group) : lit));
-      canvas.classList.toggle("th-quiet", isQuiet);
-      canvas.classList.toggle("th-dim", !this.player.isAbout(block));
-    }
+    for (const canvas of this.canvases.values()) canvas.classList.toggle("th-dim", !this.player.isAbout(canvas.dataset.block));
     for (const [name, link] of this.names) link.classList.toggle("th-dim", !this.player.isAbout(name));
     this.laneButtons?.forEach((button, head) => {
       button.classList.toggle("th-quiet", !litHeads.has(head));
@@ -284,7 +285,7 @@ class StageView {
       button.tabIndex = place === this.token ? 0 : -1;
     });
     this.sentence.classList.toggle("th-dim", !this.player.isAbout("words"));
-    this.lines.lightParts({ heads: litHeads, view: this });
+    this.lines.dim(this.player);
   }
 
   // --- Pointing ----------------------------------------------------------------------------
@@ -299,9 +300,11 @@ class StageView {
   hover(event) {
     if (this.header.small || event.target.closest(".th-name, .th-lane")) return;
     const cell = this.cellAt(event);
+    const place = this.placeOf(event.clientX, event.clientY); // read before anything is written
     this.point(cell && this.pointing(cell));
-    this.board.style.cursor = cell ? "pointer" : "";
-    if (cell) this.showTip(cell, event.clientX, event.clientY);
+    if (Boolean(cell) !== this.isOnCell) this.board.style.cursor = cell ? "pointer" : "";
+    this.isOnCell = Boolean(cell);
+    if (cell) this.showTip(cell, place);
   }
 
   cellAt(event) {
@@ -340,15 +343,28 @@ class StageView {
     this.light();
   }
 
-  showTip(cell, left, top) {
+  /** A place of the window, from each of the stage's edges. */
+  placeOf(x, y) {
+    const { left, right, top, bottom } = this.root.getBoundingClientRect();
+    return { left: x - left, right: right - x, top: y - top, bottom: bottom - y };
+  }
+
+  /** Beside the place, towards the middle, and over it where there is room: by the edges that are
+   *  known, so that nothing is asked of a layout that is about to change. */
+  showTip(cell, { left, right, top, bottom }) {
     const { title, made } = this.numbers.describe(cell);
-    this.tip.replaceChildren(element("b", "", title), ...(made ? [element("span", "", made)] : []));
+    const { letter } = this.layout;
+    const [name, what] = this.tipParts;
+    name.textContent = title;
+    what.textContent = made;
     this.tip.hidden = false;
-    const frame = this.root.getBoundingClientRect();
-    const [wide, high] = [this.tip.offsetWidth, this.tip.offsetHeight];
-    const x = Math.min(Math.max(left - frame.left + 14, 0), frame.width - wide);
-    const above = top - frame.top - high - 14;
-    this.tip.style.transform = `translate(${x}px, ${above < 0 ? top - frame.top + 20 : above}px)`;
+    const beside = (edge) => (left + right < NARROW * letter ? "0" : `${edge + 14}px`);
+    const isLeft = left < right;
+    const isOver = top > TIP_ROOM * letter;
+    Object.assign(this.tip.style, {
+      left: isLeft ? beside(left) : "auto", right: isLeft ? "auto" : beside(right),
+      top: isOver ? "auto" : `${top + 20}px`, bottom: isOver ? `${bottom + 14}px` : "auto",
+    });
     return `${title}. ${made}`;
   }
 
@@ -374,9 +390,10 @@ class StageView {
     const box = this.layout.boxes.find((one) => one.name === name && one.head === head);
     const [across, down] = [(column + 0.5) / matrix.columns, (row + 0.5) / matrix.rows];
     const cell = { name, head, row, column, box, across, down };
-    this.point(this.pointing(cell));
     const frame = this.board.getBoundingClientRect();
-    this.live.textContent = this.showTip(cell, frame.left + box.x + across * box.width, frame.top + box.y + down * box.height);
+    const place = this.placeOf(frame.left + box.x + across * box.width, frame.top + box.y + down * box.height);
+    this.point(this.pointing(cell));
+    this.live.textContent = this.showTip(cell, place);
   }
 
   click(event) {
@@ -387,8 +404,9 @@ class StageView {
     const stamp = [cell.name, cell.head].join();
     if (event.pointerType === "touch" && this.tapped !== stamp) {
       this.tapped = stamp;
+      const place = this.placeOf(event.clientX, event.clientY);
       this.point(this.pointing(cell));
-      this.showTip(cell, event.clientX, event.clientY);
+      this.showTip(cell, place);
       return;
     }
     const { head } = this.pointing(cell);

@@ -102,9 +102,3 @@ export function flow(from, to) {
   return `M${from.x} ${from.y}${curve(from.y, to.y, from.x, to.x, pull)}V${to.y + to.height}` +
     `${curve(to.y + to.height, from.y + from.height, to.x, from.x, -pull)}Z`;
 }
-
-/** An arc over the pattern, from a value's column to the column it is collected in. */
-export function arc(from, to, rise) {
-  const top = Math.min(from.y, to.y) - rise / 0.75;
-  return `M${from.x} ${from.y}C${from.x} ${top} ${to.x} ${top} ${to.x} ${to.y}`;
-}

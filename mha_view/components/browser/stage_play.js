@@ -82,7 +82,7 @@ export class Player {
     next.addEventListener("click", () => this.go(Math.min(ABOUT.length, this.step + 1)));
     this.bar.append(play, back, next, stops, said);
     this.parts = { play, back, next, stops, said };
-    this.view.root.insertBefore(this.bar, this.view.tip);
+    this.view.root.insertBefore(this.bar, this.view.over);
   }
 
   /** The step's sentence; without a step, what can be done here. */

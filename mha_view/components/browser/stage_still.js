@@ -3,7 +3,7 @@
 import { element } from "./dom.js";
 import { escapeHtml } from "./saved.js";
 
-const LEFT_OUT = ".th-layer-bar .th-button, .th-stops, .th-tip, .th-live";
+const LEFT_OUT = ".th-layer-bar .th-button, .th-stops, .th-layer-over, .th-live";
 
 /** The drawing as HTML: its numbers as images, its buttons and links as plain words. */
 export function stillOf(root, alt) {

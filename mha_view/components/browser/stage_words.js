@@ -8,7 +8,7 @@ export function addWords(view) {
   if (header.small) return;
   sentence.setAttribute("role", "group");
   sentence.setAttribute("aria-label", header.words.words ?? "");
-  const stamp = header.tokens.join("\0");
+  const stamp = [...header.tokens, ...header.strange].join("\0");
   if (stamp === view.wordStamp) return;
   view.wordStamp = stamp;
   view.lightStamp = null;
@@ -19,6 +19,7 @@ export function addWords(view) {
 function wordButton(view, token, place) {
   const made = element("button", "th-piece", token);
   made.dataset.token = place;
+  made.classList.toggle("th-strange", view.header.strange.includes(place));
   const point = (isOn) => () => view.point(isOn ? { token: place } : null);
   made.addEventListener("pointerenter", point(true));
   made.addEventListener("pointerleave", point(false));
