@@ -17,6 +17,7 @@ from pathlib import Path
 
 from mha_core.errors import ConfigError, DataError, TwelveHeadsError
 from mha_core.sizes import STORAGES, Sizes, measure_file
+from mha_core.sizes.bounds import bounded_memory
 from mha_core.sizes.report import MATRICES
 
 MAX_SECONDS = 60
@@ -101,7 +102,7 @@ def _fits(sizes: Sizes, options: argparse.Namespace) -> dict[str, object]:
 @contextmanager
 def _limited() -> Iterator[None]:
     """Bound time and memory of the whole run, whatever the file holds, where the system can."""
-    with _bounded_time(), _bounded_memory():
+    with _bounded_time(), bounded_memory(MAX_MEMORY):
         yield
 
 
@@ -123,23 +124,6 @@ def _bounded_time() -> Iterator[None]:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
-
-
-@contextmanager
-def _bounded_memory() -> Iterator[None]:
-    """A limit on the data this process may hold; Windows has no such thing."""
-    try:
-        import resource
-    except ImportError:
-        yield
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    limit = MAX_MEMORY if hard == resource.RLIM_INFINITY else min(MAX_MEMORY, hard)
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 def in_words(sizes: Sizes, report: dict[str, object]) -> str:

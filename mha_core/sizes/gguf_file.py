@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from mha_core.errors import DataError, Note
+from mha_core.sizes.bounds import bounded_memory
 from mha_core.sizes.cache import CacheLayers
 from mha_core.sizes.report import Chain, Layer, Parameters, Sizes
 from mha_core.sizes.rope_waves import RopeWaves
 from mha_core.sizes.storage import FileStorage, Storage
 
 MAGIC = b"GGUF"
+MOST_MEMORY = 4 * 2**30  # bytes, for a header of which some megabytes are read
 BLOCK = re.compile(r"blk\.(\d+)\.(attn_\w+)\.(weight|bias)$")
 TABLES = ("token_embd.weight", "output.weight")
 # Anything beside plain attention that would change what is kept.
@@ -104,6 +107,29 @@ def measure_gguf(path: Path) -> Sizes:
         DataError: see `read_header`; or the header names no architecture.
     """
     return sizes_of_header(read_header(path), path.name)
+
+
+def measured_bytes(data: bytes, name: str) -> Iterator[Sizes]:
+    """Measure the first bytes of a GGUF file, its whole header among them, within bounds.
+
+    Args:
+        data: the file from its beginning; its weights may be missing.
+        name: of the file, for messages.
+
+    Yields:
+        The sizes, once: work for a process of its own, since a header may claim anything.
+
+    Raises:
+        DataError: see `measure_gguf`.
+    """
+    with TemporaryDirectory() as folder, bounded_memory(MOST_MEMORY):
+        path = Path(folder) / "header.gguf"
+        path.write_bytes(data)
+        try:
+            header = read_header(path)
+        except DataError as error:
+            raise DataError(error.key, **error.values | {"path": name}) from None
+    yield sizes_of_header(header, name)
 
 
 def sizes_of_header(header: Header, name: str) -> Sizes:

@@ -78,6 +78,9 @@ def _draw_file(words: Words) -> None:
     right.file_uploader(
         words("sizes.drop"), key="sizes_file", max_upload_size=32, on_change=subjects.take_file
     )
+    right.caption(words("sizes.drop.gguf"))
+    if (gguf := subjects.dropped_gguf()) is not None:
+        left.caption(words("sizes.gguf.here", name=literal(gguf.name)))
     dropped = st.session_state.get("sizes_dropped")
     if isinstance(dropped, DataError):
         right.error(words.error(dropped))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ FIRST_OF = {"model": Scene().model, "file": "file", "hand": "hand"}
 LONGEST_CONFIG = 200_000
 MOST_CHARACTERS = 8_000_000
 LONG_LIST = 40
+MAGIC = b"GGUF"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +65,21 @@ class Subject:
     def notes(self) -> tuple[Note, ...]:
         """What was odd, assumed, or cannot be known; a part's after the whole's."""
         return self.whole.notes + (self.sizes.notes if self.part else ())
+
+
+@dataclass(frozen=True, eq=False)
+class Gguf:
+    """The first bytes of a GGUF file.
+
+    Attributes:
+        name: of the file.
+        data: from its beginning, the whole header among them.
+        digest: of the data.
+    """
+
+    name: str
+    data: bytes
+    digest: str
 
 
 def kind_of(model: str) -> str:
@@ -139,6 +156,8 @@ def _measure(now: Scene, words: Words) -> Sizes:
         )
     if now.model != "file":
         return known_sizes(now.model, words)
+    if (gguf := dropped_gguf()) is not None:
+        return _measure_gguf(gguf, words)
     if not now.config_text.strip():
         st.info(words("sizes.file.empty"))
         st.stop()
@@ -154,6 +173,25 @@ def _measure(now: Scene, words: Words) -> Sizes:
     return _build(words, "text", now.config_text)
 
 
+def dropped_gguf() -> Gguf | None:
+    """The GGUF header that was dropped last, until something else is pasted or dropped."""
+    found = st.session_state.get("sizes_dropped")
+    return found if isinstance(found, Gguf) and not state.scene().config_text else None
+
+
+def _measure_gguf(gguf: Gguf, words: Words) -> Sizes:
+    """A dropped header's sizes, read once: in a process of its own, for it may claim anything."""
+    measured: tuple[str, Sizes] | None = st.session_state.get("sizes_gguf")
+    if measured is None or measured[0] != gguf.digest:
+        from mha_core.sizes.gguf_file import measured_bytes
+
+        found: Sizes = heavy.wait_for(
+            words, "gguf", gguf.digest, lambda: in_process(measured_bytes, gguf.data, gguf.name)
+        )
+        measured = st.session_state["sizes_gguf"] = (gguf.digest, found)
+    return measured[1]
+
+
 def _ask_to_build(text: str) -> None:
     """Remember that this very text is to be built."""
     st.session_state["sizes_build"] = text
@@ -165,8 +203,15 @@ def take_file() -> None:
     st.session_state["sizes_dropped"] = None
     if file is None:
         return
+    data = file.getvalue()
+    if data.startswith(MAGIC):
+        # A link carries no file: the box stands empty, and the page says where its sizes are from.
+        digest = hashlib.sha256(data).hexdigest()
+        st.session_state["sizes_dropped"] = Gguf(file.name, data, digest)
+        state.change(config_text="", part="")
+        return
     try:
-        text, notes = decode_bytes(file.getvalue())
+        text, notes = decode_bytes(data)
         if len(text) > LONGEST_CONFIG:
             text, cut = shorten(text)
             notes = [*notes, cut]
