@@ -18,6 +18,7 @@ from mha_view.scene import (
     look_in,
 )
 from mha_view.texts import TEXTS
+from mha_view.unlearned import mark_labels
 from mha_view.words import LANGS, Words
 
 MOST_CHIPS = 40
@@ -195,6 +196,7 @@ def draw_focus(words: Words, labels: Sequence[str], focus: int) -> None:
         "on_change": lambda: thread.place_focus(st.session_state["focus"]),
     }
     places = range(len(labels))
+    labels = mark_labels(labels, compute.strange_places(state.scene()))
     if len(labels) > MOST_CHIPS:
         st.selectbox(
             words("focus.label"),
@@ -241,6 +243,11 @@ def check_text(words: Words) -> None:
     left_out = compute.reading_of(state.scene()).n_left_out
     if left_out:
         st.warning(words("sentence.cut", most=compute.MOST_TOKENS, n=left_out))
+
+
+def draw_merging(words: Words) -> None:
+    """Whether pieces of a word are taken as one, on every page."""
+    st.toggle(words("gallery.merge"), help=words("gallery.merge.help"), **state.bind("whole_words"))
 
 
 def draw_scale(words: Words) -> None:

@@ -15,6 +15,7 @@ from mha_view import compute, controls, heavy, state, thread, warmup
 from mha_view.as_python import STEP_OF, write_python
 from mha_view.export import save_page
 from mha_view.formulas import FORMULAS, formula
+from mha_view.grouping import Grouping, group_tokens
 from mha_view.scene import TOKEN_AXIS, Scene
 from mha_view.show import Picture, settings_of, show
 from mha_view.symbols import symbols
@@ -38,6 +39,10 @@ HEAD_AND_FOCUS = (
 THREAD = dict.fromkeys(HEAD_AND_FOCUS, ("head", "focus")) | {
     "overview": (), "tokens": ("focus",), "continue": ()
 }  # fmt: skip
+# Where attention is on the screen: pieces of words can be taken as one there. On the others tokens
+# are columns of numbers, and stay apart.
+WEIGHED = ("overview", "rope", "attention", "why_heads", "compare", "training")
+COLUMNS = ("projection", "heads", "concat", "output")
 # What the check calls each step of the trace: the key of its words.
 STEP_WORDS = {
     "stream": "check.step.stream", "x": "dimension.input",
@@ -86,6 +91,13 @@ class Page:
     def fragments(self) -> frozenset[int]:
         """The places of tokens that are only a part of a word or of a character."""
         return compute.fragments_of(self.scene)
+
+    @cached_property
+    def grouping(self) -> Grouping:
+        """Which tokens a picture of attention takes as one."""
+        return group_tokens(
+            self.reading.tokens, self.scene.text, whole_words=self.scene.whole_words
+        )
 
     @property
     def kv_head(self) -> int:
@@ -145,6 +157,16 @@ class Page:
                         controls.draw_heads(self.words, self.config.n_heads)
                     else:
                         controls.draw_focus(self.words, self.labels, self.focus)
+
+    def draw_merging(self) -> None:
+        """Where words fell into pieces: whether attention takes those as one, and the rule."""
+        merges = self.scene.whole_words
+        if not self.fragments or self.name not in (*WEIGHED, *(COLUMNS if merges else ())):
+            return
+        controls.draw_merging(self.words)
+        if merges:
+            kind = "weights" if self.name in WEIGHED else "columns"
+            st.caption(self.words(f"merged.{kind}"))
 
     def draw_chips(self, *names: str) -> None:
         """Every symbol of the page: its size or shape, and behind it one sentence.
@@ -309,6 +331,7 @@ def open_page_as(kind: type[AnyPage], name: str, now: Scene | None = None) -> An
     if not compute.is_trained(now):
         st.html(f'<p class="standing">{words("random.chip")}</p>')
     page.draw_thread()
+    page.draw_merging()
     draw_unlearned(words, now)
     for way in compute.outside_training(now):
         st.caption(f"⚠ {words(f'outside.{way}', most=compute.TRAINED_TOKENS)}")

@@ -10,9 +10,11 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from mha_view import state, thread
+from mha_view import compute, state, thread
+from mha_view.grouping import Grouping
 from mha_view.link import link_of
 from mha_view.scene import TOKEN_AXIS, Picked, Scene
+from mha_view.unlearned import mark_figure, mark_labels
 from mha_view.words import Words
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ class Picture:
         names: by axis word, what each place on the axis is called, where that is no number.
         block: rows and columns of the numbers that one drawn cell stands for.
         picks: the name its picked cells are kept under, where it is not its own.
+        grouping: which tokens each row and column of a pattern stands for, where that is not one.
+        whole: the pattern before tokens were merged, [query, key] or one a tile, to pick from.
         tokens: the axis on which the focus token stands, "row" or "column", where no cell of
             the picture is kept.
         pickable: whether a cell can be picked and explained.
@@ -53,6 +57,8 @@ class Picture:
     block: tuple[int, int] = (1, 1)
     picks: str = ""
     tokens: str = ""
+    grouping: Grouping | None = None
+    whole: NDArray[Any] | None = None
     pickable: bool = True
     frames_label: str | None = None
     frame: int | None = None
@@ -96,8 +102,14 @@ def show(
     now = state.scene()
     key = f"picture_{picture.name}"
     settings = settings_of(now)
+    grouping = picture.grouping
     plot(
-        picture.figure,
+        mark_figure(
+            picture.figure,
+            compute.strange_places(now),
+            grouping.labels if grouping else compute.reading_of(now).labels,
+            grouping,
+        ),
         key=key,
         height=picture.height,
         alt=picture.alt,
@@ -133,6 +145,11 @@ def _drawn_cell(picture: Picture, explained: tuple[int, int, int] | None) -> Cel
         return None
     head, row, column = explained
     rows, columns = picture.block
+    if picture.grouping is not None:
+        shown = picture.grouping.find(row), picture.grouping.find(column)
+        if shown[0] is None or shown[1] is None:
+            return None
+        row, column = shown[0], shown[1]
     return Cell(picture.kept_as, head, row // rows, column // columns)
 
 
@@ -142,6 +159,10 @@ def _spot(
     """The focus token and the chosen head's rows, as cells that are drawn."""
     axis = picture.tokens or TOKEN_AXIS.get(picture.kept_as, "")
     if focus is None or not axis:
+        return None
+    if picture.grouping is not None:
+        focus = picture.grouping.find(focus)
+    if focus is None:
         return None
     rows, columns = picture.block
     spot: dict[str, Any] = {"axis": axis, "place": focus // (rows if axis == "row" else columns)}
@@ -153,8 +174,8 @@ def _spot(
 def _keep_pick(
     picture: Picture, cell: Cell | None, head_at: Callable[[int], int] | None = None
 ) -> None:
-    """Put a cell picked in the browser into the scene; in a pooled picture, the largest of its
-    block, which is the number that was drawn."""
+    """Put a cell picked in the browser into the scene; in a picture whose cells stand for several
+    numbers, the largest of them, which in a pooled picture is the number that was drawn."""
     if not picture.pickable:
         return
     if cell is None:
@@ -162,7 +183,12 @@ def _keep_pick(
         return
     rows, columns = picture.block
     row, column = cell.row * rows, cell.column * columns
-    if picture.block != (1, 1):
+    if picture.grouping is not None and picture.whole is not None:
+        whole = picture.whole[cell.head] if picture.whole.ndim == 3 else picture.whole
+        row, column = picture.grouping.largest(
+            whole, slice(row, row + rows), slice(column, column + columns)
+        )
+    elif picture.block != (1, 1):
         matrix = picture.matrix_of(cell.head)
         block = np.abs(matrix[row : row + rows, column : column + columns])
         down, across = np.unravel_index(int(block.argmax()), block.shape)
@@ -172,7 +198,12 @@ def _keep_pick(
 
 
 def show_links(
-    words: Words, trace: AttentionTrace, labels: Sequence[str], head: int, query: int
+    words: Words,
+    trace: AttentionTrace,
+    labels: Sequence[str],
+    head: int,
+    query: int,
+    grouping: Grouping | None = None,
 ) -> None:
     """Draw one head's looks as lines between the tokens; others can be added in the browser.
 
@@ -182,25 +213,30 @@ def show_links(
         labels: a label a token.
         head: the head drawn at first.
         query: the token isolated at first.
+        grouping: the tokens that are shown as one; every token alone if None.
     """
     from mha_view.components.links import MOST_TOKENS, links
+    from mha_view.figures.walk import regroup
     from mha_view.theme import head_colour
 
+    alt = words("alt.links", head=head, query=labels[query])
+    pattern, keep, labels = regroup(grouping, trace.pattern, trace.keep, labels)
     first = slice(None, MOST_TOKENS)
-    shown = np.where(trace.keep[first, first], trace.pattern[:, first, first], np.nan)
-    heads = range(len(shown))
-    now = state.scene()
+    shown = np.where(keep[..., first, first], pattern[:, first, first], np.nan)
+    heads, now = range(len(shown)), state.scene()
     links(
-        labels,
+        mark_labels(labels, compute.strange_places(now), grouping),
         shown,
         heads=heads,
         colours=[head_colour(number) for number in heads],
         key="links",
-        alt=words("alt.links", head=head, query=labels[query]),
+        alt=alt,
         words=words.group("plot") | words.group("links"),
         shown_heads=[head],
-        query=query,
-        on_token=thread.place_focus,
+        query=query if grouping is None else grouping.find(query),
+        on_token=thread.place_focus
+        if grouping is None
+        else lambda row: thread.place_focus(grouping.first(row)),
         export={
             "name": "links",
             "arrays": {"pattern": shown},

@@ -13,7 +13,7 @@ import streamlit as st
 from mha_core.arrays import Array
 from mha_core.heads.measures import MEASURES, Seen
 from mha_view import compute, state
-from mha_view.explore.grouping import Grouping, group_tokens
+from mha_view.grouping import Grouping, group_tokens
 from mha_view.page import Page, open_page_as
 from mha_view.scene import Picked
 

@@ -17,6 +17,7 @@ from mha_view.explore import checkpoints, live_run
 from mha_view.explore.board import Board
 from mha_view.explore.passport import counted_note
 from mha_view.figures import explore
+from mha_view.grouping import Grouping, group_tokens
 from mha_view.panel import literal
 from mha_view.scene import Against, MaskName, Scene, WeightsName
 from mha_view.show import show
@@ -36,6 +37,7 @@ class Side:
         pattern: [query, key].
         seen: what it was made from.
         outside: in which ways trained weights are used as they were not trained.
+        grouping: which tokens are drawn as one.
     """
 
     title: str
@@ -43,11 +45,13 @@ class Side:
     pattern: NDArray[Any]
     seen: Seen
     outside: tuple[str, ...]
+    grouping: Grouping
 
     @property
     def shown(self) -> NDArray[Any]:
-        """The pattern with NaN where nothing may be looked at."""
-        return np.where(self.seen.keep, self.pattern, np.nan)
+        """The pattern as it is drawn, NaN where nothing may be looked at."""
+        keep = self.grouping.apply_mask(self.seen.keep)
+        return np.where(keep, self.grouping.apply(self.pattern), np.nan)
 
 
 def make_side(scene: Scene, layer: int, head: int, title: str, step: int | None = None) -> Side:
@@ -71,7 +75,9 @@ def make_side(scene: Scene, layer: int, head: int, title: str, step: int | None 
         np.array([token.id for token in reading.tokens]),
     )
     pattern = patterns[min(head, len(patterns) - 1)]
-    return Side(title, reading.labels, pattern, seen, tuple(compute.outside_training(scene)))
+    grouping = group_tokens(reading.tokens, scene.text, whole_words=scene.whole_words)
+    outside = tuple(compute.outside_training(scene))
+    return Side(title, reading.labels, pattern, seen, outside, grouping)
 
 
 def choices(scene: Scene) -> list[str]:
@@ -196,31 +202,51 @@ def draw_sides(board: Board, sides: tuple[Side, Side]) -> None:
                 most = compute.TRAINED_TOKENS
                 st.caption(f"⚠ {board.words(f'outside.{way}', most=most)}")
             picture = explore.one_head(
-                side.pattern, side.seen.keep, side.labels, board.words,
-                title=side.title, scale=board.scene.scale, name=name, pickable=False,
+                side.grouping.apply(side.pattern), side.grouping.apply_mask(side.seen.keep),
+                side.grouping.labels, board.words, title=side.title, scale=board.scene.scale,
+                name=name, pickable=False, grouping=side.grouping,
             )  # fmt: skip
             show(picture, board.words)
 
 
 def draw_difference(board: Board, sides: tuple[Side, Side]) -> None:
-    """Second minus first, where both have the same number of tokens."""
+    """Second minus first, where both have as many tokens, or as many words."""
     words = board.words
     first, second = sides
     st.markdown(f"##### {words('compare.difference')}")
-    if len(first.labels) != len(second.labels):
+    alike = len(first.labels) == len(second.labels)
+    if len(first.grouping.labels) == len(second.grouping.labels):
+        _draw_apart(first.shown, second.shown, first.grouping, second.grouping, words)
+    elif alike:
+        plain = [np.where(side.seen.keep, side.pattern, np.nan) for side in sides]
+        _draw_apart(*plain, *(_alone(side.labels) for side in sides), words)
+    else:
         st.info(words("compare.lengths", first=len(first.labels), second=len(second.labels)))
+    if not alike:
         return
-    rows = [
-        one if one == two else f"{one} / {two}"
-        for one, two in zip(first.labels, second.labels, strict=True)
-    ]
-    show(explore.difference(first.shown, second.shown, rows, rows, words), words)
     either = first.seen.keep | second.seen.keep
     apart = divergences(np.stack([first.pattern, second.pattern]), either)[0, 1]
     if np.isnan(apart):
         return
     share = moved(first.pattern, second.pattern, either)
     st.markdown(words("compare.apart", bits=f"{apart:.3f}", moved=f"{share:.0%}"))
+
+
+def _alone(labels: tuple[str, ...]) -> Grouping:
+    """Every token as a row of its own."""
+    return Grouping(tuple((place,) for place in range(len(labels))), labels, ())
+
+
+def _draw_apart(
+    first: NDArray[Any], second: NDArray[Any], one: Grouping, two: Grouping, words: Words
+) -> None:
+    """The second pattern minus the first, over the rows that each is drawn with."""
+    rows = [
+        here if here == there else f"{here} / {there}"
+        for here, there in zip(one.labels, two.labels, strict=True)
+    ]
+    merged = one.merges or two.merges
+    show(explore.difference(first, second, rows, rows, words, merged=merged), words)
 
 
 def draw_numbers(board: Board, sides: tuple[Side, Side]) -> None:

@@ -38,9 +38,10 @@ def draw_controls(board: Board) -> None:
         )
         st.toggle(words("gallery.hide"), help=words("gallery.hide.help"),
                   **state.bind("hide_special"))  # fmt: skip
-        st.toggle(words("gallery.merge"), help=words("gallery.merge.help"),
-                  **state.bind("whole_words"))  # fmt: skip
+        controls.draw_merging(words)
         controls.draw_scale(words)
+    if board.grouping.merges:
+        st.caption(words("merged.weights"))
     if board.grouping.hidden:
         hidden = board.patterns[:, :, list(board.grouping.hidden)].sum(axis=-1).mean()
         st.warning(words("gallery.hidden", n=len(board.grouping.hidden), share=f"{hidden:.0%}"))
@@ -83,6 +84,7 @@ def draw_tiles(board: Board) -> None:
         scale=board.scene.scale,
         across=board.n_heads if board.n_heads <= 6 else None,
         alt=words("alt.gallery", n=len(order), first=titles[0], last=titles[-1]),
+        grouping=board.grouping,
     )
     show(picture, words, None, partial(board.pick, heads=order))
     if board.scene.sort in MEASURES:
@@ -113,7 +115,7 @@ def draw_chosen(board: Board) -> None:
         return
     picture = explore.one_head(
         pattern, keep, board.grouping.labels, words,
-        title=board.short(board.place), scale=scene.scale,
+        title=board.short(board.place), scale=scene.scale, grouping=board.grouping,
     )  # fmt: skip
     marked = None if cell is None else (0, *cell)
     show(picture, words, marked, partial(board.pick, heads=[board.place]))
@@ -204,6 +206,7 @@ def draw_mean(board: Board) -> None:
         "mean", board.grouping.apply(means), keep, titles, board.grouping.labels, words,
         colours=[ink("residual")] * len(means), scale=board.scene.scale,
         across=min(3, len(means)), alt=words("alt.mean", n=len(means)), largest=18,
+        grouping=board.grouping,
     )  # fmt: skip
     show(picture, words, None, lambda cell: None)
     if not Seen(board.keep).has_choice.any():

@@ -49,7 +49,8 @@ def draw_checkpoints(board: Board) -> None:
     patterns = checkpoints.patterns_at(board.scene, step)[board.layer]
     titles = [words("head.chip", head=head) for head in range(len(patterns))]
     picture = explore.gallery(
-        "checkpoint", patterns, board.keep, titles, board.labels, words,
+        "checkpoint", board.grouping.apply(patterns), board.grouping.apply_mask(board.keep), titles,
+        board.grouping.labels, words, grouping=board.grouping,
         colours=[head_colour(head) for head in range(len(patterns))], scale=board.scene.scale,
         across=min(6, len(patterns)), alt=words("alt.checkpoint", layer=board.layer, step=step),
     )  # fmt: skip

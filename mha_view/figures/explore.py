@@ -12,9 +12,11 @@ from mha_view.figures import heat
 from mha_view.figures.walk import (
     MOST_MATRIX_ROWS,
     MOST_TILE_CELLS,
+    looking_axes,
     pattern_tiles,
     pooled_labels,
 )
+from mha_view.grouping import Grouping
 from mha_view.scene import ColourScale
 from mha_view.show import Picture
 from mha_view.theme import head_colour
@@ -36,6 +38,7 @@ def gallery(
     across: int | None = None,
     alt: str,
     largest: int = 14,
+    grouping: Grouping | None = None,
 ) -> Picture:
     """Every head as a tile, on one scale from 0 to 1.
 
@@ -51,17 +54,19 @@ def gallery(
         across: tiles side by side.
         alt: the picture in words.
         largest: the most pixels a cell may take.
+        grouping: the tokens that the patterns' rows stand for, where that is not one each.
     """
     figure, block = pattern_tiles(
         name, patterns, keep, labels, words,
         titles=titles, scale=scale, hover="hover.board", colours=colours, across=across,
+        merged=grouping is not None and grouping.merges,
     )  # fmt: skip
     narrow = 3 if max(map(len, titles)) <= SHORT_TITLE else 2
     figure["data"][0]["meta"]["tile"] |= {"largest": largest, "narrow": min(narrow, len(patterns))}
     shown = np.where(keep, patterns, np.nan)
     return Picture(
         name, figure, alt, height=None, arrays={name: shown}, block=(block, block),
-        axes={name: ("tile", "query", "key")},
+        axes={name: ("tile", "query", "key")}, grouping=grouping,
         names={"tile": titles, "query": labels, "key": labels},
     )  # fmt: skip
 
@@ -76,6 +81,7 @@ def one_head(
     scale: ColourScale = "linear",
     name: str = "chosen",
     pickable: bool = True,
+    grouping: Grouping | None = None,
 ) -> Picture:
     """One head's pattern, large.
 
@@ -88,6 +94,7 @@ def one_head(
         scale: how weights become colours.
         name: the picture's name.
         pickable: whether a cell can be picked.
+        grouping: as in `gallery`.
     """
     shown = np.where(keep, pattern, np.nan)
     values, block, _ = heat.pool(shown, MOST_MATRIX_ROWS, MOST_MATRIX_ROWS)
@@ -97,8 +104,7 @@ def one_head(
         values,
         rows=pooled,
         columns=pooled,
-        row_title=words("axis.query"),
-        column_title=words("axis.key"),
+        **looking_axes(words, merged=grouping is not None and grouping.merges),
         colour=heat.share_axis(scale, words("axis.weight")),
         hover=words("hover.board"),
     )
@@ -113,6 +119,7 @@ def one_head(
         names={"query": labels, "key": labels},
         block=(block, block),
         pickable=pickable,
+        grouping=grouping,
     )  # fmt: skip
 
 
@@ -122,6 +129,8 @@ def difference(
     rows: Sequence[str],
     columns: Sequence[str],
     words: Words,
+    *,
+    merged: bool = False,
 ) -> Picture:
     """How much more the second looks, cell by cell, centred on zero.
 
@@ -129,6 +138,7 @@ def difference(
         first, second: [query, key]; NaN where a side may not look.
         rows, columns: labels.
         words: the reader's words.
+        merged: whether some rows and columns are more than one token.
     """
     apart = np.nan_to_num(second) - np.nan_to_num(first)
     shown = np.where(np.isnan(first) & np.isnan(second), np.nan, apart)
@@ -138,8 +148,7 @@ def difference(
         values,
         rows=pooled_labels(rows, block_rows),
         columns=pooled_labels(columns, block_columns),
-        row_title=words("axis.query"),
-        column_title=words("axis.key"),
+        **looking_axes(words, merged=merged),
         colour=heat.signed_axis([shown], words("axis.difference")),
         hover=words("hover.board"),
     )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mha_core.arrays import Array
 from mha_core.trace import AttentionTrace, Step
 from mha_view.figures import heat
+from mha_view.grouping import Grouping
 from mha_view.scene import ColourScale
 from mha_view.show import Figure, Picture
 from mha_view.theme import head_colour
@@ -159,12 +160,14 @@ def pattern_tiles(
     colours: Sequence[str] | None = None,
     across: int | None = None,
     largest: int | None = None,
+    merged: bool = False,
 ) -> tuple[Figure, int]:
     """Patterns [tile, query, key] as tiles on one scale from 0 to 1, and the block of a cell.
 
     Args:
         keep: who may look at whom, [query, key]; or one a tile.
         hover: key of the text for a cell.
+        merged: whether some rows and columns are more than one token; the axes then say so.
         name, titles, colours, across: as in `heat.tiles`.
     """
     # Tile by tile: a long text's patterns are large, and pooling makes copies.
@@ -177,11 +180,17 @@ def pattern_tiles(
     figure = heat.tiles(
         name, np.stack([values for values, *_ in pooled]),
         titles=titles, title_colours=colours, across=across, largest=largest,
-        rows=places, columns=places,
-        row_title=words("axis.query"), column_title=words("axis.key"),
+        rows=places, columns=places, **looking_axes(words, merged=merged),
         colour=heat.share_axis(scale, words("axis.weight")), hover=words(hover),
     )  # fmt: skip
     return figure, block
+
+
+def looking_axes(words: Words, *, merged: bool) -> dict[str, str]:
+    """What a pattern's axes are called: which looks, which is looked at, and how pieces of words
+    became one."""
+    end = ".merged" if merged else ""
+    return {"row_title": words(f"axis.query{end}"), "column_title": words(f"axis.key{end}")}
 
 
 def head_patterns(
@@ -193,14 +202,21 @@ def head_patterns(
     titles: Sequence[str] | None = None,
     name: str = "pattern",
     across: int | None = None,
+    grouping: Grouping | None = None,
 ) -> Picture:
-    """Every head's attention matrix, queries in rows, on one scale from 0 to 1."""
-    pattern = trace["pattern"].value
-    heads = range(len(pattern))
+    """Every head's attention matrix, queries in rows, on one scale from 0 to 1.
+
+    Args:
+        grouping: the tokens that are shown as one; every token alone if None.
+    """
+    whole = trace["pattern"].value
+    heads = range(len(whole))
     titles = titles or [words("head.chip", head=head) for head in heads]
+    pattern, keep, labels = regroup(grouping, whole, trace.keep, labels)
     figure, block = pattern_tiles(
-        name, pattern, trace.keep, labels, words,
+        name, pattern, keep, labels, words,
         titles=titles, scale=scale, colours=[head_colour(head) for head in heads], across=across,
+        merged=grouping is not None and grouping.merges,
     )  # fmt: skip
     return Picture(
         name,
@@ -211,6 +227,8 @@ def head_patterns(
         axes={"pattern": ("head", "query", "key")},
         names={"query": labels, "key": labels},
         block=(block, block),
+        grouping=grouping,
+        whole=whole,
     )
 
 
@@ -221,10 +239,12 @@ def one_pattern(
     words: Words,
     *,
     scale: ColourScale = "linear",
+    grouping: Grouping | None = None,
 ) -> Picture:
-    """One head's attention matrix, large enough for words on its axes."""
-    pattern = trace.pattern[head : head + 1]
+    """One head's attention matrix, large enough for words on its axes; `grouping` as above."""
+    whole = trace.pattern[head : head + 1]
     keep = np.broadcast_to(trace.keep, trace.pattern.shape)[head]
+    pattern, keep, labels = regroup(grouping, whole, keep, labels)
     values, block, _ = heat.pool(
         np.where(keep, pattern, np.nan), MOST_MATRIX_ROWS, MOST_MATRIX_ROWS
     )
@@ -232,7 +252,8 @@ def one_pattern(
     figure = heat.tiles(
         "pattern", values, titles=[words("head.chip", head=head)],
         title_colours=[head_colour(head)], heads=[head], largest=LARGEST_CELL,
-        rows=places, columns=places, row_title=words("axis.query"), column_title=words("axis.key"),
+        rows=places, columns=places,
+        **looking_axes(words, merged=grouping is not None and grouping.merges),
         colour=heat.share_axis(scale, words("axis.weight")), hover=words("hover.pattern"),
     )  # fmt: skip
     return Picture(
@@ -245,7 +266,18 @@ def one_pattern(
         names={"query": labels, "key": labels},
         block=(block, block),
         picks="pattern",
+        grouping=grouping,
+        whole=whole[0],
     )
+
+
+def regroup(
+    grouping: Grouping | None, patterns: Array, keep: NDArray[np.bool_], labels: Sequence[str]
+) -> tuple[Array, NDArray[np.bool_], Sequence[str]]:
+    """Patterns [..., query, key], who may look at whom, and labels, over the rows shown."""
+    if grouping is None or grouping.is_plain:
+        return patterns, keep, labels
+    return grouping.apply(patterns), grouping.apply_mask(keep), grouping.labels
 
 
 def describe_patterns(patterns: Array, labels: Sequence[str], words: Words, first: int = 0) -> str:

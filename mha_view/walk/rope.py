@@ -12,7 +12,7 @@ from mha_core.rope import Rope
 from mha_core.trace import AttentionTrace
 from mha_core.whatif import look_again, pair_order, turn, turn_again
 from mha_view import state
-from mha_view.figures.walk import pattern_tiles
+from mha_view.figures.walk import pattern_tiles, regroup
 from mha_view.page import Page
 from mha_view.panel import literal
 from mha_view.show import Picture
@@ -24,8 +24,10 @@ ROUNDING = 1e-4
 def with_and_without(page: Page) -> Picture:
     """The chosen head's pattern with RoPE and without it, on one scale."""
     words, trace = page.words, page.trace
+    grouping = page.grouping
+    both, keep, labels = regroup(grouping, _both(page), trace.keep, page.labels)
     figure, block = pattern_tiles(
-        "pattern", _both(page), trace.keep, page.labels, words,
+        "pattern", both, keep, labels, words, merged=grouping.merges,
         titles=[words("rope.with"), words("rope.without")], scale=page.scene.scale, across=2,
     )  # fmt: skip
     return Picture(
@@ -33,9 +35,10 @@ def with_and_without(page: Page) -> Picture:
         figure,
         words("alt.rope", head=page.head),
         height=None,
-        arrays=dict(zip(("with", "without"), _both(page), strict=True)),
+        arrays=dict(zip(("with", "without"), both, strict=True)),
         axes=dict.fromkeys(("with", "without"), ("query", "key")),
-        names={"query": page.labels, "key": page.labels},
+        names={"query": labels, "key": labels},
+        grouping=grouping,
         block=(block, block),
         picks="pattern",
         tokens="row",

@@ -69,6 +69,7 @@ def draw_stage(
         "says": sayings(trace, labels, head, focus, words, learned=learned),
         "rope": turning(trace),
         "tokens": list(labels),
+        "strange": sorted(compute.strange_places(scene)),
         "focus": focus,
     }
     blocks = _blocks(words, scene, trace, scale=scale, size=LARGE)

@@ -21,11 +21,12 @@ cell = head, query, key = page.picked_in("pattern", trace.pattern.shape[1:], fir
 
 with st.container(border=True):
     st.markdown(f"##### {words('attention.links', head=head)}")
-    show_links(words, trace, labels, head, query)
+    show_links(words, trace, labels, head, query, page.grouping)
 
 left, right = st.columns([11, 10])
 with left.container(border=True):
-    page.show(one_pattern(trace, head, labels, words, scale=page.scene.scale), cell)
+    shown = {"scale": page.scene.scale, "grouping": page.grouping}
+    page.show(one_pattern(trace, head, labels, words, **shown), cell)
     controls.draw_scale(words)
 with right.container(border=True):
     pick_cell(page, "pattern", cell, labels, labels)
@@ -33,7 +34,7 @@ with right.container(border=True):
 
 with st.container(border=True):
     st.markdown(f"##### {words('attention.all', n=page.config.n_heads)}")
-    page.show(head_patterns(trace, labels, words, scale=page.scene.scale, across=6), cell)
+    page.show(head_patterns(trace, labels, words, across=6, **shown), cell)
     st.caption(page.text("picture"))
 
 divided = attention.divide(page)
@@ -44,10 +45,10 @@ with on_the_way:
     page.show(chain(trace, head, labels, words))
     st.caption(words("attention.chain.caption"))
 with divisor:
-    page.show(whatif.divisors(divided, trace.keep, labels, words))
+    page.show(whatif.divisors(divided, trace.keep, labels, words, page.grouping))
     st.caption(words("attention.divisor.caption") + " " + attention.say_variance(page))
 with masks:
-    page.show(whatif.masks(page.scene, trace, head, labels, words))
+    page.show(whatif.masks(page.scene, trace, head, labels, words, page.grouping))
     st.caption(words("attention.masks.caption"))
 
 before, after = (float(entropy(pattern[query])) for pattern in list(divided.values())[:2])

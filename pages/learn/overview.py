@@ -23,7 +23,7 @@ with left.container(border=True):
     picked = page.scene.picked is not None and page.scene.picked.figure == "pattern"
     first = clearest_key(trace.pattern[page.head], page.focus)
     cell = page.picked_in("pattern", trace["pattern"].article_shape, first)
-    drawn = head_patterns(trace, page.labels, words, scale=page.scene.scale)
+    drawn = head_patterns(trace, page.labels, words, scale=page.scene.scale, grouping=page.grouping)
     page.show(drawn, cell if picked else None)
     if picked:
         derivations.draw_weight(page, *cell)

@@ -19,15 +19,14 @@ if compute.is_trained(page.scene):
 first = clearest_key(trace.pattern[page.head], page.focus)
 cell = page.picked_in("pattern", trace.pattern.shape[1:], first)
 left, right = st.columns([2, 3])
-scale = page.scene.scale
 with left.container(border=True):
     st.markdown(f"##### {words('why.one', d=one.config.d_head)}")
     titles = [words("why.one.title")]
-    alone = head_patterns(one, page.labels, words, scale=scale, titles=titles, name="one")
-    page.show(alone)
+    shown = {"scale": page.scene.scale, "grouping": page.grouping}
+    page.show(head_patterns(one, page.labels, words, titles=titles, name="one", **shown))
 with right.container(border=True):
     st.markdown(f"##### {words('why.many', n=config.n_heads, d=config.d_head)}")
-    page.show(head_patterns(trace, page.labels, words, scale=scale), cell)
+    page.show(head_patterns(trace, page.labels, words, **shown), cell)
 st.caption(page.text("picture"))
 why_heads.draw_row(page, cell)
 

@@ -33,10 +33,10 @@ from mha_view.explore import (
     training,
 )
 from mha_view.explore.board import Board
-from mha_view.explore.grouping import group_tokens
 from mha_view.explore.passport import Line, passport
 from mha_view.explore.tabs import tab_of
 from mha_view.figures import explore, whatif
+from mha_view.grouping import group_tokens
 from mha_view.heavy import line
 from mha_view.jobs import Job
 from mha_view.menu import SECTIONS

@@ -3,11 +3,16 @@ by default."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from mha_view import compute, thread
-from mha_view.scene import Scene
+from mha_view.components.plot import escape_label
+from mha_view.figures.walk import feature_matrix, head_patterns, one_pattern
+from mha_view.grouping import group_tokens
+from mha_view.scene import Scene, write_link
 from mha_view.texts import TEXTS
+from mha_view.unlearned import mark_figure
 from mha_view.words import LANGS, Words
 from tests.view.test_pages import html, open_app, texts
 
@@ -75,3 +80,72 @@ def test_pieces_of_a_word_stand_together_on_the_tokens_page() -> None:
     plain = open_app("tokens", Scene(text=TEXTS["cat"]))
     assert 'class="whole"' not in html(plain)
     assert words("tokens.falls.whole") in texts(plain)
+
+
+@pytest.mark.parametrize("text", ["The roboter saw a zebu.", "彭伟去了龘岭。", "<b>zebu</b> & 龘"])
+@pytest.mark.parametrize("merge", [False, True])
+def test_axes_carry_the_mark_where_the_sentence_names_words_not_learned(
+    text: str, merge: bool
+) -> None:
+    scene = Scene(text=text, whole_words=merge)
+    reading, strange = compute.reading_of(scene), compute.strange_places(scene)
+    grouping = group_tokens(reading.tokens, text, whole_words=merge)
+    assert strange
+    words, trace = Words("en"), compute.layer_of(scene)
+    for picture in (
+        head_patterns(trace, reading.labels, words, grouping=grouping),
+        one_pattern(trace, 0, reading.labels, words, grouping=grouping),
+        feature_matrix(trace["q_full"], reading.labels, words),
+    ):
+        rows = picture.grouping or group_tokens(reading.tokens, text)
+        figure = mark_figure(picture.figure, strange, rows.labels, rows)
+        wanted = [
+            label + "°" * (not strange.isdisjoint(group))
+            for label, group in zip(rows.labels, rows.groups, strict=True)
+        ]
+        assert figure["data"][0]["meta"]["columns"] == wanted
+        ticks = figure["layout"]["xaxis"].get("ticktext")
+        assert ticks in (None, [escape_label(label) for label in wanted])
+        assert picture.figure["data"][0]["meta"]["columns"] == list(rows.labels), "as it was"
+    assert mark_figure(picture.figure, (), reading.labels) is picture.figure
+
+
+@pytest.mark.parametrize("page", ["attention", "why_heads", "rope", "overview", "compare"])
+@pytest.mark.parametrize("lang", LANGS)
+def test_pieces_are_merged_on_every_page_of_attention(page: str, lang: str) -> None:
+    scene = Scene(lang=lang, text="The roboter met 龘.", whole_words=True)
+    app = open_app(page, scene)
+    assert not app.exception
+    assert Words(lang)("merged.weights") in texts(app)
+    assert app.toggle(key="whole_words").value
+    app.toggle(key="whole_words").set_value(False).run()
+    assert Words(lang)("merged.weights") not in texts(app)
+    assert "merge" not in write_link(app.session_state["scene"])
+
+
+def test_columns_of_numbers_stay_apart_and_say_so() -> None:
+    scene = Scene(text="The roboter met 龘.", whole_words=True)
+    for page in ("projection", "output"):
+        assert Words("en")("merged.columns") in texts(open_app(page, scene))
+    whole = open_app("attention", Scene(whole_words=True))
+    assert Words("en")("merged.weights") not in texts(whole), "nothing fell into pieces"
+
+
+def test_a_click_into_a_merged_cell_opens_its_largest_weight() -> None:
+    scene = Scene(text="The roboter met 龘 roboter.", whole_words=True)
+    reading, trace = compute.reading_of(scene), compute.layer_of(scene)
+    grouping = group_tokens(reading.tokens, scene.text, whole_words=True)
+    shown = grouping.apply(trace.pattern)
+    assert np.allclose(shown.sum(-1), 1, atol=1e-5)
+    picture = head_patterns(trace, reading.labels, Words("en"), grouping=grouping)
+    assert picture.whole is not None
+    n = len(grouping.groups)
+    for head in range(len(trace.pattern)):
+        for row, column in ((r, c) for r in range(n) for c in range(r + 1)):
+            query, key = grouping.largest(
+                picture.whole[head], slice(row, row + 1), slice(column, column + 1)
+            )
+            block = trace.pattern[head][np.ix_(grouping.groups[row], grouping.groups[column])]
+            assert trace.pattern[head, query, key] == block.max()
+            assert shown[head, row, column] == pytest.approx(block.sum(1).mean(), abs=1e-6)
+            assert (grouping.find(query), grouping.find(key)) == (row, column)

@@ -1,4 +1,8 @@
-"""Tokens hidden or merged for reading, and the way back to the tokens themselves."""
+"""Tokens hidden or merged for reading, and the way back to the tokens themselves.
+
+Only weights are merged: of looking at pieces they are added, of looking from them averaged. Columns
+of numbers stay one a token, for no sum of two keys is a key.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mha_core.arrays import Array
 from mha_core.heads.regroup import hide_tokens, merge_tokens
@@ -35,9 +40,27 @@ class Grouping:
         """Whether every token is a row of its own."""
         return not self.hidden and all(len(group) == 1 for group in self.groups)
 
+    @property
+    def merges(self) -> bool:
+        """Whether some row is more than one token."""
+        return any(len(group) > 1 for group in self.groups)
+
     def first(self, row: int) -> int:
         """The first token of a row."""
         return self.groups[row][0]
+
+    def largest(self, whole: Array, rows: slice, columns: slice) -> tuple[int, int]:
+        """The query and the key of the largest weight that some rows and columns stand for.
+
+        Args:
+            whole: [query, key], before anything was merged.
+            rows, columns: which rows shown.
+        """
+        queries = [token for group in self.groups[rows] for token in group]
+        keys = [token for group in self.groups[columns] for token in group]
+        block = np.abs(np.nan_to_num(whole[np.ix_(queries, keys)]))
+        down, across = np.unravel_index(int(block.argmax()), block.shape)
+        return queries[int(down)], keys[int(across)]
 
     def find(self, token: int) -> int | None:
         """The row a token is in, or None where it is hidden or not there."""
@@ -53,13 +76,16 @@ class Grouping:
         merged = merge_tokens(patterns, every)
         return hide_tokens(merged, [every.index((token,)) for token in self.hidden])
 
-    def apply_mask(self, keep: Array) -> Array:
-        """The mask [query, key] over the rows shown: a row may look at what any of its tokens
+    def apply_mask(self, keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """The mask [..., query, key] over the rows shown: a row may look at what any of its tokens
         may."""
         if self.is_plain:
             return keep
-        rows = [[keep[np.ix_(one, two)].any() for two in self.groups] for one in self.groups]
-        return np.array(rows, dtype=bool).reshape(len(self.groups), len(self.groups))
+        within = np.zeros((len(self.groups), keep.shape[-1]), dtype=np.float32)
+        for row, group in enumerate(self.groups):
+            within[row, list(group)] = 1
+        may_look: NDArray[np.bool_] = within @ keep.astype(np.float32) @ within.T > 0
+        return may_look
 
 
 def group_tokens(
