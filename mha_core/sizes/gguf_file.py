@@ -23,6 +23,7 @@ from mha_core.sizes.rope_waves import RopeWaves
 from mha_core.sizes.storage import FileStorage, Storage
 
 MAGIC = b"GGUF"
+MOST_VALUES = 3_000_000  # settings and entries of their lists; large vocabularies have a third
 MOST_MEMORY = 4 * 2**30  # bytes, for a header of which some megabytes are read
 BLOCK = re.compile(r"blk\.(\d+)\.(attn_\w+)\.(weight|bias)$")
 TABLES = ("token_embd.weight", "output.weight")
@@ -68,7 +69,22 @@ def read_header(path: Path) -> Header:
     from gguf.constants import GGML_QUANT_SIZES
 
     class HeaderOnly(gguf.GGUFReader):
-        """Keeps the names and shapes of tensors and leaves their numbers in the file."""
+        """Keeps the names and shapes of tensors and leaves their numbers in the file; believes no
+        length that the file is too short for."""
+
+        n_values = 0
+
+        def _get(self, offset: int, dtype: Any, count: int = 1, *order: Any, **orders: Any) -> Any:
+            found = super()._get(offset, dtype, count, *order, **orders)
+            if len(found) < int(count):
+                raise ValueError("the header ends early")
+            return found
+
+        def _get_field_parts(self, orig_offs: int, raw_type: int) -> Any:
+            self.n_values += 1
+            if self.n_values > MOST_VALUES:
+                raise ValueError("more settings than a vocabulary has words")
+            return super()._get_field_parts(orig_offs, raw_type)
 
         def _build_tensors(self, start_offs: int, fields: list[Any]) -> None:
             self.tensors = []

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import struct
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import gguf
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mha_core.errors import DataError
-from mha_core.sizes import elements_per_token, measure_file
+from mha_core.sizes import Sizes, elements_per_token, measure_file
 from mha_core.sizes.__main__ import main
-from mha_core.sizes.gguf_file import TABLES
+from mha_core.sizes.gguf_file import TABLES, measured_bytes
 
 # A different prime for every size.
 D, H, KV, D_HEAD, LAYERS, MLP, WORDS = 44, 6, 3, 10, 2, 13, 29
@@ -135,3 +140,41 @@ def test_the_command_prints_a_gguf_file(tmp_path: Path, capsys: pytest.CaptureFi
     out = capsys.readouterr().out
     assert "llama: d 44, h 6, KV heads 3" in out
     assert "fits in 1 GiB" in out
+
+
+def test_bytes_from_a_stranger_are_measured_or_refused_in_a_sentence(tmp_path: Path) -> None:
+    content = write(tmp_path / "model.gguf").read_bytes()
+    [sizes] = measured_bytes(content[:-100], "drop.gguf")
+    assert sizes.parameters == measure_file(tmp_path / "model.gguf").parameters
+    assert not list(tmp_path.glob("header*"))
+
+    def claiming(count: int, kind: int, rest: bytes) -> bytes:
+        head = b"GGUF" + struct.pack("<IQQ", 3, 0, count)
+        return head + struct.pack("<Q", 1) + b"a" + struct.pack("<I", kind) + rest
+
+    endless = {
+        "a list longer than the file": claiming(1, 9, struct.pack("<IQ", 4, 2**60)),
+        "no end of settings": claiming(2**60, 4, struct.pack("<I", 1)),
+        "a word longer than the file": claiming(1, 8, struct.pack("<Q", 2**62)),
+        "a list in a list in a list": claiming(1, 9, struct.pack("<IQ", 9, 1) * 4000),
+        "a kind there is none of": claiming(1, 77, b"\0" * 64),
+        "nothing": b"GGUF",
+    }
+    for data in endless.values():
+        with pytest.raises(DataError, match=r"drop\.gguf begins as a GGUF file"):
+            list(measured_bytes(data, "drop.gguf"))
+
+
+with TemporaryDirectory() as folder:
+    DAMAGED = write(Path(folder) / "whole.gguf").read_bytes()[:2000]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_a_damaged_header_never_raises_anything_else(data: st.DataObject) -> None:
+    content = bytearray(DAMAGED)
+    for _ in range(data.draw(st.integers(1, 6))):
+        content[data.draw(st.integers(4, len(content) - 1))] = data.draw(st.integers(0, 255))
+    with suppress(DataError):
+        [sizes] = measured_bytes(bytes(content), "drop.gguf")
+        assert isinstance(sizes, Sizes)

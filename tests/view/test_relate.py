@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,9 +22,10 @@ from mha_view.figures import relate_grouped, relate_kept, relate_sizes, relate_v
 from mha_view.menu import SECTIONS
 from mha_view.relate import sizes, subject, vit
 from mha_view.relate.drawing import pack_drawing, unpack_drawing
-from mha_view.scene import Scene, write_link
+from mha_view.scene import FloatType, Scene, write_link
 from mha_view.texts import TEXTS
 from mha_view.words import LANGS, Words
+from tests.core.test_sizes_gguf import write as write_gguf
 from tests.view.test_pages import CHINESE, html, open_app, pictures, texts
 
 CUSTOM = Scene(weights="custom", text=TEXTS["repeat"], n_heads=6)
@@ -205,6 +207,79 @@ def test_cache_lines_are_bytes_and_bend_at_the_window() -> None:
     assert arrays["Llama"][-1] == cache_bytes(LLAMA.cache, last) == 131_072 * last
     assert arrays["Mistral"][-1] == 131_072 * 4096
     assert "Llama 1 GiB" in picture.alt
+
+
+@pytest.mark.parametrize("float_type", ["fp16", "q4"])
+def test_the_context_that_fits_is_the_last_that_fits(float_type: FloatType) -> None:
+    models = {"Llama": LLAMA, "Mistral": measure(read_bundled("mistral-7b-v0.1"), totals=False)}
+    models = {name: m for name, m in models.items() if m.weight_bytes("file") is not None}
+    assert len(models) == 2
+    picture = relate_kept.fits_curves(models, 24, "file", float_type, 3, 8192, WORDS)
+    memory = picture.arrays["memory_gib"]
+    for (title, model), line in zip(models.items(), picture.figure["data"], strict=True):
+        tokens, room = picture.arrays[title], memory * 2**30 - (model.weight_bytes("file") or 0)
+        assert np.array_equal(line["y"], tokens.astype(line["y"].dtype), equal_nan=True)
+        assert model.cache is not None
+        for fits, left in zip(tokens, room, strict=True):
+            if np.isnan(fits):  # nothing fits, or everything does
+                one = cache_bytes(model.cache, 1, float_type, 3)
+                assert left < one or left > cache_bytes(model.cache, 2**24, float_type, 3)
+                continue
+            assert cache_bytes(model.cache, int(fits), float_type, 3) <= left
+            assert cache_bytes(model.cache, int(fits) + 1, float_type, 3) > left
+    assert np.isfinite(picture.arrays["Llama"]).sum() > 10
+    marks = picture.figure["layout"]["shapes"]
+    assert (marks[0]["x0"], marks[1]["y0"]) == (24, 8192)
+
+
+def test_wavelengths_are_drawn_as_the_file_scales_them() -> None:
+    llama = measure(read_bundled("llama3.1-8b"), totals=False)
+    [waves] = llama.rope
+    picture = relate_kept.wavelengths(llama.rope, 8192, WORDS)
+    plain, scaled = picture.arrays.values()
+    pairs = np.arange(64)
+    assert plain == pytest.approx(2 * np.pi * 500_000.0 ** (2 * pairs / 128))
+    # Llama 3.1: short waves stay, long ones are eight times as long, between them both.
+    long, short = plain > 8192 / 1.0, plain < 8192 / 4.0
+    assert scaled[short] == pytest.approx(plain[short])
+    assert scaled[long] == pytest.approx(8 * plain[long])
+    assert (np.diff(scaled) > 0).all()
+    assert waves.original == 8192
+    texts_drawn = [note["text"] for note in picture.figure["layout"]["annotations"]]
+    assert any("8,192" in text for text in texts_drawn)
+
+
+def test_more_sequences_at_once_keep_more_and_leave_less_room() -> None:
+    for batch in (1, 4):
+        app = open_app("sizes", CUSTOM.with_(model="llama3.1-8b", batch=batch, memory=48))
+        assert not app.exception
+        assert LLAMA.cache is not None
+        kept = cache_bytes(LLAMA.cache, app.session_state["scene"].cost_tokens, "fp16", batch)
+        assert relate_sizes.binary(kept) in html(app)
+        tokens = LLAMA.context_that_fits(48 * 2**30, "file", "fp16", batch)
+        assert f"{tokens:,}" in html(app)
+        assert f"{tokens:,}" in texts(app)
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_a_gguf_header_is_measured_until_something_is_pasted(lang: str, tmp_path: Path) -> None:
+    data = write_gguf(tmp_path / "model.gguf").read_bytes()
+    app = open_app("sizes", CUSTOM.with_(lang=lang, model="file"))
+    app.session_state["sizes_dropped"] = subject.Gguf("model.gguf", data[:-50], "a digest")
+    app.run()
+    assert not app.exception
+    assert not app.error
+    assert "h = 6" in html(app)
+    assert Words(lang)("sizes.gguf.here", name="model.gguf") in texts(app).replace("\\", "")
+    app.text_area(key="config_text").set_value(
+        '{"hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 1}'
+    ).run()
+    assert "h = 2" in html(app)
+    broken = open_app("sizes", CUSTOM.with_(lang=lang, model="file"))
+    broken.session_state["sizes_dropped"] = subject.Gguf("b.gguf", b"GGUF\3", "another")
+    broken.run()
+    assert not broken.exception
+    assert "b.gguf" in broken.error[0].value
 
 
 def test_the_table_can_be_taken_away() -> None:
