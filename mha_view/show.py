@@ -33,6 +33,7 @@ class Picture:
         figure: a Plotly figure as a plain dict, arrays as NumPy arrays.
         alt: what a reader who cannot see it is told, from the numbers.
         height: pixels; None for square cells.
+        low: pixels on a phone, where fewer show as much.
         arrays: the numbers, for the table and the downloads, axes as they are drawn.
         axes: axis words of those numbers, one an axis.
         names: by axis word, what each place on the axis is called, where that is no number.
@@ -62,6 +63,7 @@ class Picture:
     pickable: bool = True
     frames_label: str | None = None
     frame: int | None = None
+    low: int | None = None
 
     @property
     def kept_as(self) -> str:
@@ -112,6 +114,7 @@ def show(
         ),
         key=key,
         height=picture.height,
+        low=picture.low,
         alt=picture.alt,
         words=words.group("plot"),
         selected=_drawn_cell(picture, explained),

@@ -52,6 +52,7 @@ def plot(
     alt: str,
     words: Mapping[str, str],
     height: int | None = None,
+    low: int | None = None,
     selected: Cell | Literal["own"] | None = OWN,
     on_pick: Callable[[Cell | None], None] | None = None,
     spot: Mapping[str, Any] | None = None,
@@ -96,6 +97,7 @@ def plot(
         alt: what a reader who cannot see the figure is told.
         words: the texts under "plot." in the reader's language, by the rest of their key.
         height: pixels; None fits tiles, and is 360 otherwise.
+        low: the same on a phone, where fewer do.
         selected: the cell to mark. "own" keeps the reader's own pick.
         on_pick: called with a new pick before the script runs again.
         spot: `{"axis": "row" or "column", "place": int}` outlines that row or column of every
@@ -126,10 +128,11 @@ def plot(
     header = {
         "figure": figure,
         # Lets the browser see that only the pick has changed, and move the mark without a redraw.
-        "digest": _digest({"figure": figure, "height": height}),
+        "digest": _digest({"figure": figure, "height": height, "low": low}),
         "alt": alt,
         "words": dict(words),
         "height": height,
+        "low": low,
         "tiles": _tiles(figure),
         "reserve": figure.get("layout", {}).get("height") or 360,
         "selected": asdict(marked) if marked else None,

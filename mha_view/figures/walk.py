@@ -21,6 +21,7 @@ MOST_TILE_CELLS = 64
 MOST_MATRIX_ROWS = 96
 MOST_MATRIX_COLUMNS = 128
 ROW_HEIGHT = 22
+UNLABELLED, LOW = 440, 300  # pixels of a matrix whose rows have no labels, and that on a phone
 LARGEST_CELL = 24  # pixels of a cell that is seen alone
 SMALL_CELL = 15  # pixels of a cell beside others of its kind
 BANDS_WIDE = 22  # pixels that the bands and their numbers take at the left
@@ -104,6 +105,7 @@ def feature_matrix(
         figure,
         describe(step, words),
         height=_height(len(rows)),
+        low=LOW if len(rows) > heat.MOST_LABELS else None,
         arrays={step.name: step.article_value},
         axes={step.name: step.article_axes},
         names={"token": labels},
@@ -143,7 +145,9 @@ def band_numbers(n_heads: int, n_rows: int) -> list[dict[str, object]]:
 
 
 def _height(n_rows: int) -> int:
-    """Pixels for a matrix of so many rows."""
+    """Pixels for a matrix of so many rows; without a label a row, few do."""
+    if n_rows > heat.MOST_LABELS:
+        return UNLABELLED
     return int(min(620, max(220, 90 + ROW_HEIGHT * n_rows)))
 
 

@@ -26,8 +26,7 @@ first = page.band(each[figure], is_kv=figure != "q_full")
 largest = largest_row(results[figure], page.focus, slice(*first))
 _, feature, token = page.picked_in(figure, results[figure].shape, largest)
 
-left, right = st.columns([5, 2])
-with left.container(border=True):
+with st.container(border=True):
     reach = list(results.values())
     most = max(float(np.abs(result).max()) for result in reach)
     st.markdown(f"##### {words('projection.results', reach=f'{most:.2f}')}")
@@ -39,7 +38,7 @@ with left.container(border=True):
             cell = (0, feature, token) if name == figure else None
             page.show(drawn, cell, rows_per_head=each[name], is_kv=name != "q_full")
     st.caption(page.text("picture"))
-with right.container(border=True):
+with st.container(border=True):
     pick_cell(page, figure, (0, feature, token), features(len(results[figure])), page.labels)
     derivations.draw_projection(page, names[list(results).index(figure)], feature, token)
 

@@ -28,7 +28,8 @@ function sayMissing(parent, header, retry) {
 }
 
 /** About how high a picture will be, in pixels: known where its height is given, else its tiles'. */
-function roomFor({ height, tiles, reserve }, width) {
+function roomFor({ height: tall, low, tiles, reserve }, width) {
+  const height = matchMedia("(max-width: 640px)").matches ? low ?? tall : tall;
   if (!tiles) return height ?? reserve ?? 0;
   const columns = Math.min(width < 560 ? tiles.narrow : tiles.columns, tiles.count);
   const cell = Math.min(tiles.largest, Math.max(1, (width - 90) / (columns * tiles.breadth)));

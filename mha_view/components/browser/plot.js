@@ -142,6 +142,12 @@ class PlotView {
     return isNews;
   }
 
+  /** What was asked for; on a phone a lower picture may do. */
+  height() {
+    const { height, low } = this.header;
+    return matchMedia("(max-width: 640px)").matches ? low ?? height : height;
+  }
+
   /** The figure as Plotly takes it, for this theme and width. */
   build(theme, width) {
     const figure = resolveColours(this.header.figure, theme);
@@ -153,7 +159,7 @@ class PlotView {
     const layout = {
       template: template(theme), uirevision: "keep", hovermode: "closest", autosize: false,
       ...figure.layout, shapes: [...(figure.layout?.shapes ?? [])], width, margin,
-      height: this.header.height ?? figure.layout?.height ?? 360,
+      height: this.height() ?? figure.layout?.height ?? 360,
     };
     if (!tiles && parts.some((part) => part.matrices.length)) layout.plot_bgcolor ??= theme.empty;
     if (!tiles && width < NARROW) fitNarrow(layout);
@@ -161,7 +167,7 @@ class PlotView {
     layout.dragmode ??= matchMedia("(pointer: coarse)").matches ? false : "zoom";
     if (tiles) {
       const labels = parts.find((part) => part.layout.grid).trace.meta;
-      placeTiles(layout, tiles, this.header.height, { ...figure.layout?.meta, ...labels }, theme, room);
+      placeTiles(layout, tiles, this.height(), { ...figure.layout?.meta, ...labels }, theme, room);
     }
     return {
       data: parts.map((part) => plain(part.trace)),
