@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -216,10 +216,9 @@ def draw_difference(board: Board, sides: tuple[Side, Side]) -> None:
     st.markdown(f"##### {words('compare.difference')}")
     alike = len(first.labels) == len(second.labels)
     if len(first.grouping.labels) == len(second.grouping.labels):
-        _draw_apart(first.shown, second.shown, first.grouping, second.grouping, words)
+        _draw_apart(first, second, words)
     elif alike:
-        plain = [np.where(side.seen.keep, side.pattern, np.nan) for side in sides]
-        _draw_apart(*plain, *(_alone(side.labels) for side in sides), words)
+        _draw_apart(_apart(first), _apart(second), words)
     else:
         st.info(words("compare.lengths", first=len(first.labels), second=len(second.labels)))
     if not alike:
@@ -232,21 +231,21 @@ def draw_difference(board: Board, sides: tuple[Side, Side]) -> None:
     st.markdown(words("compare.apart", bits=f"{apart:.3f}", moved=f"{share:.0%}"))
 
 
-def _alone(labels: tuple[str, ...]) -> Grouping:
-    """Every token as a row of its own."""
-    return Grouping(tuple((place,) for place in range(len(labels))), labels, ())
+def _apart(side: Side) -> Side:
+    """A reading whose tokens are each drawn alone."""
+    alone = tuple((place,) for place in range(len(side.labels)))
+    return replace(side, grouping=Grouping(alone, side.labels, ()))
 
 
-def _draw_apart(
-    first: NDArray[Any], second: NDArray[Any], one: Grouping, two: Grouping, words: Words
-) -> None:
+def _draw_apart(first: Side, second: Side, words: Words) -> None:
     """The second pattern minus the first, over the rows that each is drawn with."""
     rows = [
         here if here == there else f"{here} / {there}"
-        for here, there in zip(one.labels, two.labels, strict=True)
+        for here, there in zip(first.grouping.labels, second.grouping.labels, strict=True)
     ]
-    merged = one.merges or two.merges
-    show(explore.difference(first, second, rows, rows, words, merged=merged), words)
+    merged = first.grouping.merges or second.grouping.merges
+    drawn = explore.difference(first.shown, second.shown, rows, rows, words, merged=merged)
+    show(drawn, words)
 
 
 def draw_numbers(board: Board, sides: tuple[Side, Side]) -> None:

@@ -99,12 +99,14 @@ def one_head(
     shown = np.where(keep, pattern, np.nan)
     values, block, _ = heat.pool(shown, MOST_MATRIX_ROWS, MOST_MATRIX_ROWS)
     pooled = pooled_labels(labels, block)
+    looks, looked_at = looking_axes(words, merged=grouping is not None and grouping.merges)
     figure = heat.matrix(
         name,
         values,
         rows=pooled,
         columns=pooled,
-        **looking_axes(words, merged=grouping is not None and grouping.merges),
+        row_title=looks,
+        column_title=looked_at,
         colour=heat.share_axis(scale, words("axis.weight")),
         hover=words("hover.board"),
     )
@@ -143,12 +145,14 @@ def difference(
     apart = np.nan_to_num(second) - np.nan_to_num(first)
     shown = np.where(np.isnan(first) & np.isnan(second), np.nan, apart)
     values, block_rows, block_columns = heat.pool(shown, MOST_TILE_CELLS, MOST_TILE_CELLS)
+    looks, looked_at = looking_axes(words, merged=merged)
     figure = heat.matrix(
         "difference",
         values,
         rows=pooled_labels(rows, block_rows),
         columns=pooled_labels(columns, block_columns),
-        **looking_axes(words, merged=merged),
+        row_title=looks,
+        column_title=looked_at,
         colour=heat.signed_axis([shown], words("axis.difference")),
         hover=words("hover.board"),
     )

@@ -181,20 +181,21 @@ def pattern_tiles(
     ]
     block = pooled[0][1]
     places = pooled_labels(labels, block)
+    looks, looked_at = looking_axes(words, merged=merged)
     figure = heat.tiles(
         name, np.stack([values for values, *_ in pooled]),
         titles=titles, title_colours=colours, across=across, largest=largest,
-        rows=places, columns=places, **looking_axes(words, merged=merged),
+        rows=places, columns=places, row_title=looks, column_title=looked_at,
         colour=heat.share_axis(scale, words("axis.weight")), hover=words(hover),
     )  # fmt: skip
     return figure, block
 
 
-def looking_axes(words: Words, *, merged: bool) -> dict[str, str]:
+def looking_axes(words: Words, *, merged: bool) -> tuple[str, str]:
     """What a pattern's axes are called: which looks, which is looked at, and how pieces of words
     became one."""
     end = ".merged" if merged else ""
-    return {"row_title": words(f"axis.query{end}"), "column_title": words(f"axis.key{end}")}
+    return words(f"axis.query{end}"), words(f"axis.key{end}")
 
 
 def head_patterns(
@@ -253,11 +254,11 @@ def one_pattern(
         np.where(keep, pattern, np.nan), MOST_MATRIX_ROWS, MOST_MATRIX_ROWS
     )
     places = pooled_labels(labels, block)
+    looks, looked_at = looking_axes(words, merged=grouping is not None and grouping.merges)
     figure = heat.tiles(
         "pattern", values, titles=[words("head.chip", head=head)],
         title_colours=[head_colour(head)], heads=[head], largest=LARGEST_CELL,
-        rows=places, columns=places,
-        **looking_axes(words, merged=grouping is not None and grouping.merges),
+        rows=places, columns=places, row_title=looks, column_title=looked_at,
         colour=heat.share_axis(scale, words("axis.weight")), hover=words("hover.pattern"),
     )  # fmt: skip
     return Picture(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mha_core.language.tokenizer import Token
 
 MOST_PIECES = 200
+MOST_KINDS = 4
 # Pixels of the table: a row, all of it at most, and each column, so that all five are seen.
 TABLE_ROW = 39
 MOST_TABLE = 560
@@ -117,3 +118,25 @@ def draw_column(page: Page) -> None:
         )
     )
     st.code(f"[{first}{more}]", wrap_lines=True)
+    if page.scene.weights == "toy" and not layer:
+        st.caption(page.words("tokens.parts", **say_parts(page.reading.tokens[token], page.words)))
+
+
+def say_parts(token: Token, words: Words) -> dict[str, str]:
+    """The kinds and the ending that a token's embedding was trained with, the largest first."""
+    from mha_core.language.kinds import load_kinds
+    from mha_core.language.tokenizer import load_tokenizer
+
+    known = load_kinds()
+    shares = sorted(known.shares[token.id].items(), key=lambda kind: -kind[1])[:MOST_KINDS]
+    told = []
+    for kind, share in shares:
+        name = words(f"sort.{kind.split()[0]}")
+        whole = share == 1
+        told.append(name if whole else words("tokens.parts.share", name=name, share=f"{share:.0%}"))
+    ending = known.endings[token.id]
+    none = words("tokens.parts.none")
+    return {
+        "kinds": words("list.next").join(told) or none,
+        "ending": none if ending is None else literal(load_tokenizer().entries[ending].display),
+    }

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mha_core.language.kinds import load_kinds
 from mha_view import compute, thread
 from mha_view.components.plot import escape_label
 from mha_view.figures.walk import feature_matrix, head_patterns, one_pattern
@@ -13,6 +14,7 @@ from mha_view.grouping import group_tokens
 from mha_view.scene import Scene, write_link
 from mha_view.texts import TEXTS
 from mha_view.unlearned import mark_figure
+from mha_view.walk.tokens import say_parts
 from mha_view.words import LANGS, Words
 from tests.view.test_pages import html, open_app, texts
 
@@ -149,3 +151,18 @@ def test_a_click_into_a_merged_cell_opens_its_largest_weight() -> None:
             assert trace.pattern[head, query, key] == block.max()
             assert shown[head, row, column] == pytest.approx(block.sum(1).mean(), abs=1e-6)
             assert (grouping.find(query), grouping.find(key)) == (row, column)
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_a_column_names_the_kinds_and_the_ending_it_was_trained_with(lang: str) -> None:
+    words, known = Words(lang), load_kinds()
+    told = {name: words(f"sort.{name.split()[0]}") for name in known.names}
+    assert len(set(told.values())) == len({name.split()[0] for name in told}), "one word a kind"
+    for text, place in (("The zebra saw a roboter.", 2), ("小猫喜欢龘。", 1)):
+        scene = Scene(lang=lang, text=text, focus=place - 1)
+        token = compute.reading_of(scene).tokens[place]
+        parts = say_parts(token, words)
+        assert all(told[kind] in parts["kinds"] for kind in known.shares[token.id])
+        assert words("tokens.parts", **parts) in texts(open_app("tokens", scene))
+    random = open_app("tokens", Scene(lang=lang, weights="custom"))
+    assert words("tokens.parts", kinds="|", ending="|").split("|")[0] not in texts(random)
