@@ -259,10 +259,10 @@ def draw_numbers(board: Board, sides: tuple[Side, Side]) -> None:
     st.table(
         {
             words("passport.measure"): [_label(name, words) for name in COMPARED],
-            words("compare.first"): [f"{value:.2f}" for value in scores[0]],
-            words("compare.second"): [f"{value:.2f}" for value in scores[1]],
+            words("compare.first"): [_told(value) for value in scores[0]],
+            words("compare.second"): [_told(value) for value in scores[1]],
             words("axis.difference"): [
-                f"{two - one:+.2f}".replace("-", "−") for one, two in zip(*scores, strict=True)
+                _told(two - one, "+.2f") for one, two in zip(*scores, strict=True)
             ],
         }
     )
@@ -277,12 +277,17 @@ def draw_masks(board: Board) -> None:
     measures = ("entropy", "entropy_share", "distance", "first")
     columns = {
         _label(measure, words): [
-            f"{float(MEASURES[measure].score(side.pattern, side.seen)):.2f}" for side in sides
+            _told(float(MEASURES[measure].score(side.pattern, side.seen))) for side in sides
         ]
         for measure in measures
     }
     st.table({words("compare.mask"): [words(f"mask.{name}") for name in names], **columns})
     st.caption(words("compare.masks.caption", title=board.short(board.place)))
+
+
+def _told(value: float, form: str = ".2f") -> str:
+    """A score, or a dash where no row counts."""
+    return "—" if np.isnan(value) else f"{value:{form}}".replace("-", "−")
 
 
 def _label(measure: str, words: Words) -> str:
