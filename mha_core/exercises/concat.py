@@ -33,7 +33,7 @@ def stack(rng: Rng, seed: int) -> Exercise:
     by_token = heads.transpose(0, 2, 1)  # [head, token, feature]
     right = array(join_heads(tensor(by_token)))[token]
     wrong = {
-        "other_order": np.concatenate(by_token[::-1, token]),
+        "heads_swapped": np.concatenate(by_token[::-1, token]),
         "alternating": by_token[:, token].T.reshape(-1),
         "rows_of_heads": heads[:, token].reshape(-1),
         "not_transposed": by_token.reshape(2, 4)[token],

@@ -81,7 +81,7 @@ def table(rng: Rng, seed: int) -> Exercise:
     return Exercise(
         "overview.table",
         seed,
-        Matrix(Part("", right, ("step", "size"), STEPS, ("n_rows", "n_columns"))),
+        Matrix(Part("", right, ("tensor", "size"), STEPS, ("n_rows", "n_columns"))),
         (
             Miss("table_turned", right[:, ::-1].copy()),
             Miss("pattern_as_features", one_size),

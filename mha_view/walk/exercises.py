@@ -32,21 +32,23 @@ def draw_exercises(words: Words, page: str) -> None:
     from mha_core.exercises.catalogue import KINDS, make_exercise
 
     now, kinds = state.scene(), KINDS[page]
-    with st.container(border=True, key="exercises"):
-        st.markdown(f"##### {words('exercise.heading')}")
-        shown = min(now.exercise, len(kinds))
-        st.session_state["exercise"] = shown or None
-        st.pills(
-            words("exercise.choose"),
-            range(1, len(kinds) + 1),
-            label_visibility="collapsed",
-            format_func=lambda n: words(f"exercise.{kinds[n - 1]}.title"),
-            key="exercise",
-            on_change=lambda: state.change(exercise=st.session_state["exercise"] or 0),
-        )
-        st.caption(words("exercise.lead"))
+    shown = min(now.exercise, len(kinds))
+    with st.container(border=bool(shown), key="exercises"):
+        with st.container(horizontal=True, vertical_alignment="center", key="exercise_row"):
+            st.markdown(f"##### {words('exercise.heading')}", width="content")
+            st.session_state["exercise"] = shown or None
+            st.pills(
+                words("exercise.choose"),
+                range(1, len(kinds) + 1),
+                label_visibility="collapsed",
+                format_func=lambda n: words(f"exercise.{kinds[n - 1]}.title"),
+                key="exercise",
+                on_change=lambda: state.change(exercise=st.session_state["exercise"] or 0),
+                width="content",
+            )
         if not shown:
             return
+        st.caption(words("exercise.lead"))
         asked = make_exercise(kinds[shown - 1], now.exercise_seed)
         st.fragment(_draw_one)(words, asked)
         _draw_seed(words, page)

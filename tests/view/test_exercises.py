@@ -263,7 +263,7 @@ def test_what_cannot_be_read_is_named_and_a_hint_is_a_line_then_the_answer() -> 
 
 
 def test_a_part_names_its_rows_in_words_where_it_has_some() -> None:
-    part = Part("", np.ones((1, 2)), ("step", "size"), ("Q_k",), ("n_rows", "n_columns"))
+    part = Part("", np.ones((1, 2)), ("tensor", "size"), ("Q_k",), ("n_rows", "n_columns"))
     html = sheet.tables(part, Words("zh"))
     assert "行数" in html
     assert "Q<sub>k</sub>" in html

@@ -23,6 +23,15 @@ def test_both_languages_have_the_same_keys() -> None:
     assert only_chinese == set()
 
 
+@pytest.mark.parametrize("lang", LANGS)
+def test_no_key_stands_twice_as_the_later_text_would_be_the_only_one(lang: str) -> None:
+    files = (ROOT / "mha_view" / "locales" / lang).glob("*.po")
+    found = [
+        key for path in files for key in re.findall(r'^msgid "(.+)"', path.read_text("utf-8"), re.M)
+    ]
+    assert sorted({key for key in found if found.count(key) > 1}) == []
+
+
 @pytest.mark.parametrize("key", sorted(catalogue("en")))
 def test_both_languages_fill_the_same_placeholders(key: str) -> None:
     assert placeholders(catalogue("en")[key]) == placeholders(catalogue("zh")[key])
