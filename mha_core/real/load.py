@@ -101,6 +101,15 @@ class RealModel:
         """
         check_index("layer", number, self.n_layers)
 
+    def check_head(self, layer: int, head: int) -> None:
+        """Refuse a head that it does not have.
+
+        Raises:
+            ConfigError: as said.
+        """
+        self.check_layer(layer)
+        check_index("head", head, self.n_heads[layer])
+
     def encode(self, text: str, *, special: bool = True) -> Encoded:
         """Cut a text into this model's tokens.
 

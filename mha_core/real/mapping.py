@@ -36,6 +36,8 @@ class Mapped:
         reader: the norm that reads the residual; it stands for the reader where it is part of the
             sum (BERT).
         beside: the module whose output is added to the same sum, or None.
+        hidden: what is not known of the way from x to queries, keys and values, so that the walk
+            begins after them; None where all of it is known.
     """
 
     config: AttentionConfig
@@ -47,6 +49,7 @@ class Mapped:
     output: Any
     reader: Any
     beside: Any
+    hidden: Note | None = None
 
     def x_of(self, scene: Scene) -> Tensor:
         """[token, feature], what the projections read."""
@@ -108,9 +111,14 @@ class _Finder:
     def find(self) -> Mapped:
         """Put everything together."""
         output = self.find_output()
-        linear, weights = self.find_projections(output)
+        hidden: Note | None = None
+        try:
+            linear, weights = self.find_projections(output)
+            config, weights = self.find_settings(linear, weights, _flat(linear.given))
+        except DataError as error:
+            hidden = error.values["part"]  # type: ignore[assignment]
+            linear, weights, config = self.from_heads(output)
         x = _flat(linear.given)
-        config, weights = self.find_settings(linear, weights, x)
         norm_event, fitted, after, reader, beside = self.find_surroundings(x, _flat(output.out))
         return Mapped(
             config=config,
@@ -122,7 +130,29 @@ class _Finder:
             output=output.module,
             reader=reader.module,
             beside=None if beside is None else beside.module,
+            hidden=hidden,
         )
+
+    def from_heads(self, output: Event) -> tuple[Event, AttentionWeights[Any], AttentionConfig]:
+        """What is left where the way from X to the heads is not known: what reads X, and W_o."""
+        call, inside = self.call, set(self.call.module.modules())
+        readers = [
+            each for each in self.before if each.module in inside and _is_linear(each.module)
+        ]
+        first = [each for each in readers if _fits(each.given, _flat(output.out))]
+        if not first:
+            raise self.unknown("projections")
+        # The module may have run for the layer before too: its last round counts.
+        reader = next(each for each in reversed(first) if each.module is first[0].module)
+        w_o, b_o = _matrix(output.module)
+        weights: AttentionWeights[Any] = AttentionWeights(
+            None, None, None, w_o, b_o=b_o, sinks=call.sinks
+        )
+        config = AttentionConfig(
+            len(w_o), call.n_heads, call.n_kv_heads, call.q.shape[3], call.v.shape[3],
+            scale=call.scale, softcap=call.softcap, causal=False,
+        )  # fmt: skip
+        return reader, weights, config
 
     def find_output(self) -> Event:
         """The matrix that reads the heads side by side."""

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 
-from mha_core.errors import ConfigError, ShapeError
+from mha_core.errors import ConfigError, DataError, ShapeError
 from mha_core.layer import fused_attention
 from mha_core.norms import Norm
 from mha_core.trace import AttentionTrace
@@ -446,6 +446,26 @@ def exam_walk_layer(walk: ModuleType, trace: AttentionTrace) -> None:
     assert_close(again.residual, _read_next(trace), limits(trace)["residual"], "what is read next")
 
 
+def _walks_from_heads(walk: ModuleType, trace: AttentionTrace) -> None:
+    """From ready queries, keys and values everything after them is the same."""
+    part = walk.walk_from_heads(
+        trace.stream, trace.q_rot, trace.k_rot, trace.v, trace.weights, trace.config,
+        norm=trace.norm, after=trace.after, keep=trace.keep, bias=trace.bias, device="cpu",
+        dtype=getattr(torch, trace.dtype),
+    )  # fmt: skip
+    assert part.absent == ("q_full", "k_full", "v_full", "q", "k")
+    for step in part:
+        assert_close(step.value, trace[step.name].value, 0.0, step.name)
+    apart, allowed = walk.compare(part), walk.limits(part)
+    assert apart.keys() == allowed.keys() == set(part.names()) - set(part.absent)
+    assert all(each <= 4 * allowed[name] for name, each in apart.items()), apart
+    within = 40 * rounding_of(trace) * _sizes_behind_out(trace)
+    assert walk.compare_fused(part) <= max(within, 1e-5)
+    for ask in (lambda: part.q, lambda: part["k_full"], part.check_whole):
+        with pytest.raises(DataError, match="the record begins after them and holds no"):
+            ask()
+
+
 def _read_next(trace: AttentionTrace) -> Any:
     """The residual, written out: factor, norm, stream, what is beside, norm."""
     after, total = trace.after, np.asarray(trace.out, np.float64)
@@ -468,6 +488,7 @@ def _normed(norm: Any, rows: Any) -> Any:
 
 def exam_compare(walk: ModuleType, trace: AttentionTrace) -> None:
     exam_walk_layer(walk, trace)
+    _walks_from_heads(walk, trace)
     allowed = walk.limits(trace)
     far = {name: apart / allowed[name] for name, apart in walk.compare(trace).items() if apart}
     assert max(far.values(), default=0.0) <= 4, far

@@ -426,14 +426,38 @@ EXAMINED_MUTANTS = (
     Mutant(
         "the bias not compared",
         "walk",
-        "            bias=trace.bias,\n        )\n    ):",
-        "        )\n    ):",
+        "        bias=trace.bias,\n",
+        "",
     ),
     Mutant(
         "the positions not compared",
         "walk",
-        "            positions=trace.positions,\n            bias",
-        "            bias",
+        "        positions=trace.positions,\n        bias",
+        "        bias",
+    ),
+    Mutant(
+        "no norm before a walk from the heads",
+        "walk",
+        "x = before if norm is None else norm.apply(before)",
+        "x = before",
+    ),
+    Mutant(
+        "the sinks forgotten in a walk from the heads",
+        "walk",
+        "weights.w_o, b_o=weights.b_o, sinks=weights.sinks",
+        "weights.w_o, b_o=weights.b_o",
+    ),
+    Mutant(
+        "ready queries turned again in the reference",
+        "walk",
+        "replace(config, rope=None, qk_norm=None)",
+        "config",
+    ),
+    Mutant(
+        "a softcap forgotten in a walk from the heads",
+        "walk",
+        "            softcap=config.softcap,\n            sinks=tensors",
+        "            softcap=None,\n            sinks=tensors",
     ),
     Mutant("the norm's eps not compared", "walk", "norm.bias, norm.eps)", "norm.bias, 1e-6)"),
     Mutant(

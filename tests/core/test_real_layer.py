@@ -42,6 +42,7 @@ def test_every_layer_is_proved_and_is_the_articles(family: Family) -> None:
             "x", "q_rot", "k_rot", "v", "pattern", "concat", "out", "residual",
         }  # fmt: skip
         assert max(layer.proof.values()) <= NEAR
+        assert layer.hidden is None
         trace, allowed = layer.trace, limits(layer.trace)
         assert trace.config.n_heads == model.n_heads[layer.number]
         far = {name: apart / allowed[name] for name, apart in compare(trace).items()}
@@ -54,6 +55,23 @@ def _allowed(layer: Any) -> Any:
     """What the model's own mask lets through."""
     keep = layer.call.keep()
     return np.broadcast_to(True if keep is None else keep[0].numpy(), layer.trace.pattern.shape)
+
+
+def test_where_the_projections_are_not_the_articles_the_walk_begins_after_them() -> None:
+    """DeepSeek's queries and keys come from compressed vectors, with a norm between."""
+    model, read = opened(BY_NAME["deepseek-v3"])
+    for layer in real_layers(model, read):
+        assert str(layer.hidden) == "queries, keys and values out of X"
+        trace, allowed = layer.trace, limits(layer.trace)
+        assert trace.absent == ("q_full", "k_full", "v_full", "q", "k")
+        assert max(layer.proof.values()) <= NEAR
+        assert all(apart <= allowed[name] for name, apart in compare(trace).items())
+        assert compare_fused(trace) <= allowed["out"]
+        with pytest.raises(DataError, match="holds no Q_k"):
+            assert trace.q is not None
+    model.maps[1] = replace(model.maps[1], config=replace(model.maps[1].config, scale=0.2))
+    with pytest.raises(DataError, match="Layer 1 of deepseek-v3 is not shown: in "):
+        real_layer(model, read, 1)
 
 
 def test_what_is_read_next_is_the_next_layers_stream() -> None:
