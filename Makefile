@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: run serve test check browser bench bench-ui bench-load bench-memory models notebooks clean bench-sizes
+.PHONY: run serve test check browser bench bench-ui bench-load bench-memory bench-real models notebooks clean bench-sizes
 
 run: $(VENV)/run.stamp
 	$(BIN)/streamlit run app.py --server.port $(PORT)
@@ -41,6 +41,9 @@ bench-load: $(VENV)/test.stamp
 
 bench-memory: $(VENV)/test.stamp
 	$(BIN)/python -m benchmarks.memory
+
+bench-real: $(VENV)/test.stamp
+	$(BIN)/python -m benchmarks.real
 
 models: $(VENV)/run.stamp
 	$(BIN)/python -m mha_core.real.fetch

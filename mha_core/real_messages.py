@@ -131,6 +131,9 @@ REAL_MESSAGES: dict[str, str] = {
         "{name} is not in {root}, and the hub is not asked. Put the model's folder there, or set "
         "TWELVE_HEADS_HUB=1."
     ),
+    "real.hub.name": (
+        "{name!r} is no name of a model on the hub; expected owner/model. Write both."
+    ),
     "real.hub.revision": (
         "revision = {revision!r} may change; expected the 40 letters and digits of a commit, so "
         "that everyone reads the same numbers."
