@@ -99,8 +99,8 @@ def _draw_one(words: Words, asked: Exercise) -> None:
             _draw_pointed(words, asked)
         else:
             _draw_form(words, asked)
-        if said := kept.get("said"):
-            kind, text = said
+        if say := kept.get("said"):
+            kind, text = say(words)
             st.html(f'<p class="verdict {kind}" role="status">{sheet.inline(text)}</p>')
         _draw_hint(words, asked)
 
@@ -169,7 +169,7 @@ def _draw_form(words: Words, asked: Exercise) -> None:
         else:
             st.text_input(words("exercise.field"), key=key, width=180, max_chars=24)
         st.form_submit_button(
-            words("exercise.check"), type="primary", on_click=_mark_form, args=(words, asked, key)
+            words("exercise.check"), type="primary", on_click=_mark_form, args=(asked, key)
         )
     if tolerance := sheet.say_tolerance(asked, words):
         st.caption(tolerance)
@@ -202,11 +202,11 @@ def _draw_grid(words: Words, matrix: Matrix, key: str) -> None:
                     )  # fmt: skip
 
 
-def _mark_form(words: Words, asked: Exercise, key: str) -> None:
+def _mark_form(asked: Exercise, key: str) -> None:
     """Read the fields; what cannot be read is said, anything else is marked."""
     kind = asked.answer.kind
     if kind == "choice":
-        _mark(words, asked, st.session_state[key])
+        _mark(asked, st.session_state[key])
         return
     keys = [key]
     if kind == "matrix":
@@ -215,37 +215,37 @@ def _mark_form(words: Words, asked: Exercise, key: str) -> None:
     typed = [st.session_state.get(key) or "" for key in keys]
     n_empty = sum(not text.strip() for text in typed)
     if n_empty and kind == "matrix":
-        _say(asked, "wrong", words("exercise.unfilled", n=n_empty))
+        _refuse(asked, "exercise.unfilled", n=n_empty)
         return
     if n_empty:
-        _mark(words, asked, None)
+        _mark(asked, None)
         return
     numbers = [read_number(text) for text in typed]
     if None in numbers:
-        _say(asked, "wrong", words("exercise.unread", typed=typed[numbers.index(None)]))
+        _refuse(asked, "exercise.unread", typed=typed[numbers.index(None)])
         return
     if kind == "number":
-        _mark(words, asked, numbers[0])
+        _mark(asked, numbers[0])
     else:
-        _mark(words, asked, [numbers[start : start + wide] for start in range(0, len(keys), wide)])
+        _mark(asked, [numbers[start : start + wide] for start in range(0, len(keys), wide)])
 
 
-def _mark(words: Words, asked: Exercise, given: Any) -> None:
-    """Let the core mark an answer, and keep what is to be said."""
+def _mark(asked: Exercise, given: Any) -> None:
+    """Let the core mark an answer, and keep what is to be said, in any language."""
     from mha_core.exercises.exercise import mark
     from mha_view.walk import exercise_sheet as sheet
 
     if given is None:
-        _say(asked, "wrong", words("exercise.ungiven"))
+        _refuse(asked, "exercise.ungiven")
         return
     verdict = mark(asked, given)
-    text = sheet.say_verdict(asked, verdict, given, words)
-    _say(asked, "right" if verdict.is_right else "wrong", text)
+    kind = "right" if verdict.is_right else "wrong"
+    _kept(asked)["said"] = lambda words: (kind, sheet.say_verdict(asked, verdict, given, words))
 
 
-def _say(asked: Exercise, kind: str, text: str) -> None:
-    """Keep what is said until the next answer."""
-    _kept(asked)["said"] = (kind, text)
+def _refuse(asked: Exercise, key: str, **values: object) -> None:
+    """Keep what there is to say to something that is no answer."""
+    _kept(asked)["said"] = lambda words: ("wrong", words(key, **values))
 
 
 def _draw_picture(words: Words, asked: Exercise) -> None:
@@ -282,5 +282,5 @@ def _draw_pointed(words: Words, asked: Exercise) -> None:
     )
     st.button(
         words("exercise.check"), type="primary", key="exercise_check",
-        on_click=lambda: _mark(words, asked, kept.get("cell")),
+        on_click=lambda: _mark(asked, kept.get("cell")),
     )  # fmt: skip
