@@ -17,7 +17,7 @@ from tests.notebooks import PLOTLY, PNG, execute, figures, find, outputs
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 HEAD_NUMBER = re.compile(r"(head|layer|头|层)\s*\d|\d\.\d|第\s*\d")
 STALE = "run `make notebooks` and look at what has changed"
-NAMES = {"one-layer", "heads"}
+NAMES = {"one-layer", "heads", "your-own"}
 
 
 def shipped(path: Path) -> NotebookNode:
@@ -101,3 +101,45 @@ def test_no_text_remembers_what_the_cells_compute(path: Path) -> None:
             assert not HEAD_NUMBER.search(cell.source), cell.source
         elif cell.cell_type == "code":
             assert not re.search(r"\bhead=\d|layer=\d", cell.source), cell.source
+
+
+# What a learner may write in place of each `raise NotImplementedError`.
+SOLUTIONS = {
+    "split_heads": "return x.reshape(len(x), n_heads, -1).transpose(1, 0, 2)",
+    "rotate": """half = x.shape[-1] // 2
+    angles = np.outer(positions, base ** (-2 * np.arange(half) / x.shape[-1]))
+    cos, sin = np.cos(angles), np.sin(angles)
+    first, second = x[..., :half], x[..., half:]
+    return np.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-1)""",
+    "softmax_with_mask": """masked = np.where(keep, scores, -np.inf)
+    powers = np.exp(masked - masked.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)""",
+    "join_heads": "return np.concatenate(list(heads), axis=-1)",
+}
+
+
+@pytest.mark.parametrize("path", find("your-own"), ids=lambda path: path.name)
+def test_whoever_writes_all_four_functions_makes_the_layer(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names: dict[str, Any] = {}
+    for cell in shipped(path).cells:
+        if cell.cell_type == "code":
+            source = cell.source
+            for name, body in SOLUTIONS.items():
+                if source.startswith(f"def {name}("):
+                    source = source.replace("    raise NotImplementedError\n", f"    {body}\n")
+            exec(source, names)
+    told = capsys.readouterr().out
+    assert (told.count("✓"), told.count("✗")) == (4, 0)
+    assert set(names["passed"]) == set(SOLUTIONS) == set(names["library"])
+    assert float(told.rsplit("= ", 1)[1]) < 1e-4
+    assert np.abs(names["pattern"] - names["trace"].pattern).max() < 1e-6
+
+
+@pytest.mark.parametrize("path", find("your-own"), ids=lambda path: path.name)
+def test_what_is_not_written_yet_is_said_and_stood_in_for(path: Path) -> None:
+    told = said(shipped(path))
+    assert (told.count("✓"), told.count("✗")) == (0, 4)
+    assert all(told.count(name) >= 2 for name in SOLUTIONS)
+    assert float(told.rsplit("= ", 1)[1].split()[0]) < 1e-4
