@@ -116,7 +116,13 @@ def differences_of(words: Words, scene: Scene, walk: compute.Walk) -> compute.Di
     return found
 
 
-def wait_for(words: Words, kind: str, key: Hashable, make: Make) -> Any:
+def wait_for(
+    words: Words,
+    kind: str,
+    key: Hashable,
+    make: Make,
+    tell: Callable[[Any], tuple[float, str]] | None = None,
+) -> Any:
     """What a heavy job finds last; the page ends with a message where there is nothing.
 
     Meanwhile the reader sees their place in line and may stop it. A newer run of the page, or one
@@ -127,6 +133,7 @@ def wait_for(words: Words, kind: str, key: Hashable, make: Make) -> Any:
         kind: what sort of work; a session has one of each.
         key: what is computed: equal keys are computed once.
         make: see `Job`.
+        tell: how far it is, as a share and in words, by the last thing it found.
     """
     stopped = f"stopped_{kind}"
     if st.session_state.get(stopped) == key:
@@ -141,7 +148,7 @@ def wait_for(words: Words, kind: str, key: Hashable, make: Make) -> Any:
         st.button(words("heavy.again"), key=f"again_{kind}", type="primary")
         st.stop()
     if not job.ended.wait(TICK):
-        _wait(job, words, stopped)
+        _wait(job, words, stopped, tell)
     if job.failure is not None:
         tell_failure(job.failure, words)
         st.stop()
@@ -150,7 +157,9 @@ def wait_for(words: Words, kind: str, key: Hashable, make: Make) -> Any:
     return job.found[-1]
 
 
-def _wait(job: Job, words: Words, stopped: str) -> None:
+def _wait(
+    job: Job, words: Words, stopped: str, tell: Callable[[Any], tuple[float, str]] | None
+) -> None:
     """Show where the job stands until it has ended."""
     place = st.empty()
     with place.container(border=True):
@@ -163,6 +172,8 @@ def _wait(job: Job, words: Words, stopped: str) -> None:
             with told:
                 if before:
                     st.info(words("heavy.waiting", n=before))
+                elif tell is not None and job.found:
+                    st.progress(*tell(job.found[-1]))
                 else:
                     st.info(words("heavy.working"), icon="⏳")
     finally:

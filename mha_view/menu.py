@@ -26,7 +26,14 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "output",
         "why_heads",
     ),
-    "explore": ("gallery", "compare", "specialisation", "continue", "training"),
+    "explore": (
+        "gallery",
+        "compare",
+        "specialisation",
+        "circuits",
+        "continue",
+        "training",
+    ),
     "relate": ("sizes", "grouped", "vit"),
 }
 ORDER = tuple(name for names in SECTIONS.values() for name in names)

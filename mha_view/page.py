@@ -37,7 +37,7 @@ HEAD_AND_FOCUS = (
     "projection", "heads", "rope", "attention", "concat", "output", "why_heads",
 )  # fmt: skip
 THREAD = dict.fromkeys(HEAD_AND_FOCUS, ("head", "focus")) | {
-    "overview": (), "tokens": ("focus",), "continue": ()
+    "overview": (), "tokens": ("focus",), "continue": (), "circuits": (),
 }  # fmt: skip
 # Where attention is on the screen: pieces of words can be taken as one there. On the others tokens
 # are columns of numbers, and stay apart.

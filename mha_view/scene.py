@@ -41,6 +41,13 @@ TaskName = Literal[
 ]  # fmt: skip
 Tab = Literal["auto", "roles", "map", "damage", "bench"]
 Ablation = Literal["mean", "zero"]
+CircuitName = Literal[
+    "copying", "reference", "reference_same", "agreement_phrase", "agreement_clause", "predicate",
+    "reflexive", "possessive", "receiver", "measure", "reference_zh", "reference_zh_same",
+    "classifier_zh", "own",
+]  # fmt: skip
+CircuitPart = Literal["graph", "story", "weights", "lens"]
+Instead = Literal["corrupted", "mean"]
 Against = Literal["head", "mask", "rope", "text", "weights", "checkpoint"]
 
 VERSION = "1"
@@ -53,6 +60,7 @@ MOST_HEADS = 128
 MOST_EXERCISES, MOST_EXERCISE_SEED = 5, 999_999
 MOST_SAID = 48  # new tokens that a link carries
 N_STEPS = 8  # of the layer, as the stage plays them
+N_CUTS = 5  # steps of the circuit's story
 # The models a visitor can train, and for how many steps at most.
 LIVE_WIDTHS, LIVE_HEADS, LIVE_LAYERS = (32, 48, 64, 96), (1, 2, 4, 8), (1, 2, 3)
 LIVE_STEPS = 300
@@ -121,6 +129,11 @@ class Scene:
         ablation: what a head switched off gives: its mean output, or zeros.
         after: the token after which the experiment asks what comes next, -1 for the last word.
         token: the next token whose logit is taken apart, by number; -1 for the most probable.
+        circuit: the task whose circuit is shown; "own" for the reader's two sentences.
+        circuit_part: which part of the circuits page is open.
+        instead: what a cut path reads: what its sender gives on the other sentence, or its mean.
+        cuts: the steps of the story that are cut, counted from 1.
+        twin: the second of the reader's own two sentences, "" for a suggested one.
         step: the training step looked at; the first shipped checkpoint at or after.
         against: what the second reading of the comparison differs in.
         other_text, other_layer, other_head, other_mask, other_weights: the second reading's.
@@ -191,6 +204,11 @@ class Scene:
     ablation: Ablation = "mean"
     after: int = -1
     token: int = -1
+    circuit: CircuitName = "copying"
+    circuit_part: CircuitPart = "graph"
+    instead: Instead = "corrupted"
+    cuts: tuple[int, ...] = ()
+    twin: str = ""
     step: int = 10_000_000
     against: Against = "head"
     other_text: str = TEXTS["queen"]
@@ -405,6 +423,11 @@ def write_said(said: tuple[int, ...]) -> str:
     return ".".join(f"{token:x}" for token in said[:MOST_SAID])
 
 
+def read_cuts(text: str) -> tuple[int, ...]:
+    """`1_3`: steps of the story, each once, in order."""
+    return tuple(sorted({whole("cut", 1, N_CUTS).read(number) for number in text.split("_")}))
+
+
 def pack_text(text: str) -> str:
     """Any text as URL-safe characters, compressed."""
     packed = zlib.compress(text.encode("utf-8"), 9)
@@ -422,7 +445,8 @@ def unpack_text(packed: str) -> str:
 
 
 # A text has two names: `s` for a bundled one, `t` for any other; the other reading's with a 2.
-TEXT_FIELDS = {"s": "text", "t": "text", "s2": "other_text", "t2": "other_text", "c": "config_text"}
+TEXT_FIELDS = {"s": "text", "t": "text", "s2": "other_text", "t2": "other_text", "c": "config_text",
+               "t3": "twin"}  # fmt: skip
 # By field of Scene.
 CODECS: dict[str, Codec] = {
     "lang": one_of("lang", Lang),
@@ -464,6 +488,10 @@ CODECS: dict[str, Codec] = {
     "ablation": one_of("ablation", Ablation),
     "after": whole("after", -1, 100_000),
     "token": whole("next", -1, 100_000),
+    "circuit": one_of("circuit", CircuitName),
+    "circuit_part": one_of("show", CircuitPart),
+    "instead": one_of("instead", Instead),
+    "cuts": Codec("cut", read_cuts, lambda cuts: "_".join(map(str, cuts))),
     "step": whole("step", 0, 10_000_000),
     "against": one_of("against", Against),
     "other_layer": whole("layer2", 0, 99),
@@ -537,6 +565,9 @@ def write_texts(scene: Scene) -> dict[str, str]:
         elif (packed := _pack_into(text, room)) is not None:
             link[f"t{number}"] = packed
             room -= len(packed)
+    if scene.twin and (packed := _pack_into(scene.twin, room)) is not None:
+        link["t3"] = packed
+        room -= len(packed)
     if scene.config_text and (packed := _pack_into(scene.config_text, room)) is not None:
         link["c"] = packed
     return link

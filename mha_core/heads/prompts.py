@@ -48,8 +48,13 @@ class Prompt:
             raise ConfigError("circuit.same")
 
 
-def copying_prompts(seed: int, count: int) -> list[Prompt]:
-    """Nouns said twice, and others in the twin; asked for is a word of the second half.
+def copying_prompts(seed: int, count: int, words: Sequence[int] | None = None) -> list[Prompt]:
+    """Words said twice, and others in the twin; asked for is a word of the second half.
+
+    Args:
+        seed: the same seed gives the same prompts on every machine.
+        count: how many.
+        words: token numbers to draw from; the nouns of both languages if None.
 
     >>> [one] = copying_prompts(0, 1)
     >>> one.ids[1:9] == one.ids[9:], one.ids[one.query + 1] == one.right
@@ -60,8 +65,8 @@ def copying_prompts(seed: int, count: int) -> list[Prompt]:
     generator, bos = np.random.Generator(np.random.PCG64(seed)), load_tokenizer().bos.id
     prompts = []
     for _ in range(count):
-        words = generator.choice(noun_ids(), 2 * HALF, replace=False).tolist()
-        said, other = words[:HALF], words[HALF:]
+        drawn = generator.choice(noun_ids() if words is None else words, 2 * HALF, replace=False)
+        said, other = drawn[:HALF].tolist(), drawn[HALF:].tolist()
         at = int(generator.integers(1, HALF))  # nothing tells a half's first word
         ids, twin = (bos, *said, *said), (bos, *other, *other)
         prompts.append(Prompt(ids, twin, HALF + at, said[at], other[at]))

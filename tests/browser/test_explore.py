@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from mha_view.scene import LIVE_LAYERS, LIVE_WIDTHS, Scene
 from mha_view.words import LANGS, Words
+from tests.browser.axe import severe_findings
 from tests.browser.test_pages import figure, pick, query_of, settle, visit
 from tests.browser.waiting import WAIT, until
 
@@ -89,6 +90,42 @@ def test_the_figures_are_measured_again_beside_the_page_and_stopped(
     page.get_by_role("button", name=words("again.stop")).click()
     expect(page.get_by_role("button", name=words("again.start"))).to_be_visible()
     expect(page.get_by_text("Measured beforehand on exactly these weights")).to_be_visible()
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_a_step_of_the_circuit_is_cut_and_measured_paths_are_waited_for(
+    page: Page, server: str, lang: str
+) -> None:
+    words = Words(lang)
+    visit(page, server, "circuits", f"{TOY}&lang={lang}&s=cat")
+    graph = figure(page, "circuit")
+    expect(graph).to_be_visible()
+    box = graph.bounding_box()
+    assert box is not None
+    assert box["y"] < 450, "the graph is on the first screen"
+    numbers = " ".join(graph.locator(".annotation-text").all_text_contents())
+    assert len(re.findall(r"[QKV] \d\.\d\d", numbers)) >= 4
+    parts = page.get_by_test_id("stButtonGroup")
+    parts.get_by_text(words("circuits.instead.mean"), exact=True).click()  # not shipped: measured
+    expect(page.get_by_role("button", name=words("heavy.stop"))).to_be_visible()
+    expect(page.get_by_role("progressbar").first).to_be_visible()
+    page.get_by_role("button", name=words("heavy.stop")).click()
+    expect(page.get_by_text(words("heavy.stopped"))).to_be_visible()
+    parts.get_by_text(words("circuits.instead.corrupted"), exact=True).click()
+    settle(page)
+    parts.get_by_text(words("circuits.show.story"), exact=True).click()
+    settle(page)
+    expect(figure(page, "story")).to_be_visible()
+    page.locator(".st-key-story_2 label").first.click()
+    until(page, lambda: query_of(page).get("cut"), "2")
+    settle(page)
+    expect(page.locator(".st-key-story_2 input")).to_be_checked()
+    parts.get_by_text(words("circuits.show.lens"), exact=True).click()
+    settle(page)
+    for name in ("lens", "lens_parts", "lens_beside"):
+        expect(figure(page, name)).to_be_visible()
+    found = severe_findings(page)
+    assert found == [], found
 
 
 STEP = re.compile(r"^Step \d+ of \d+ ")
