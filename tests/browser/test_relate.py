@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -10,12 +11,15 @@ from playwright.sync_api import Page, expect
 
 from mha_core.model.digits import digit_from_canvas
 from mha_core.model.vit import load_vit
+from mha_core.sizes import measure, read_bundled
 from mha_core.sizes.bundled import FOLDER
 from mha_view.relate.drawing import unpack_drawing
+from mha_view.scene import Scene, write_link
 from mha_view.words import Words
 from tests.browser.axe import severe_findings
 from tests.browser.test_pages import OWN_SIZES, figure, pick, query_of, settle, visit
 from tests.browser.waiting import until
+from tests.core.test_sizes_gguf import write as write_gguf
 
 WORDS = Words("en")
 
@@ -72,6 +76,38 @@ def test_pasting_typing_and_mending_a_config(page: Page, server: str) -> None:
         '{"hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 2, '
         '"model_type": "llama"}'
     )
+
+
+def test_what_fits_wavelengths_batches_and_a_gguf_header(
+    page: Page, server: str, tmp_path: Path
+) -> None:
+    scene = Scene(model="llama3.1-8b", batch=4, memory=48)
+    page.goto(f"{server}/sizes?{urlencode(write_link(scene))}")
+    settle(page)
+    main = page.locator(".stMain")
+    llama = measure(read_bundled("llama3.1-8b"), totals=False)
+    for memory in (48, 32):
+        tokens = llama.context_that_fits(memory * 2**30, "file", "fp16", 4)
+        memory_box = page.get_by_role("spinbutton", name=WORDS("fits.memory"))
+        memory_box.fill(str(memory))
+        memory_box.press("Enter")
+        expect(main).to_contain_text(f"{tokens:,}")
+        settle(page)
+    until(page, lambda: query_of(page).get("memory"), "32")
+    for name, lines in (("cache", 1), ("fits", 1), ("wavelengths", 2)):
+        expect(figure(page, name).locator(".scatterlayer .trace")).to_have_count(lines)
+    header = write_gguf(tmp_path / "model.gguf").read_bytes()[:-40]
+    page.goto(f"{server}/sizes?{urlencode(write_link(scene.with_(model='file')))}")
+    settle(page, pictures=False)
+    chooser = page.locator('[data-testid="stFileUploader"] input')
+    chooser.set_input_files({"name": "m.gguf", "mimeType": "", "buffer": header})
+    expect(main).to_contain_text("h = 6")
+    expect(main).to_contain_text(WORDS("sizes.gguf.here", name="m.gguf"))
+    settle(page)
+    assert "c" not in query_of(page)
+    assert severe_findings(page) == []
+    chooser.set_input_files({"name": "bad.gguf", "mimeType": "", "buffer": b"GGUF" + b"\xff" * 40})
+    expect(page.get_by_role("alert").first).to_contain_text("bad.gguf")
 
 
 def test_the_layer_is_to_scale_on_the_screen(page: Page, server: str) -> None:
