@@ -57,8 +57,8 @@ def _projection(c: AttentionConfig, s: int, head: int, rope: bool) -> str:
         "value": ("V", "v", c.n_kv_heads * c.d_value),
     }
     return r",\qquad\allowbreak ".join(
-        rf"{coloured(role, shaped(name, rows, s))} = {shaped(f'W_{low}', rows, c.d_model)}\,"
-        rf"{shaped('X', c.d_model, s)}"
+        rf"{{{coloured(role, shaped(name, rows, s))} = {shaped(f'W_{low}', rows, c.d_model)}\,"
+        rf"{shaped('X', c.d_model, s)}}}"
         for role, (name, low, rows) in sizes.items()
     )
 
@@ -94,8 +94,8 @@ def _attention(c: AttentionConfig, s: int, head: int, rope: bool) -> str:
     return (
         rf"\mathrm{{head}}_{{{head}}} = {coloured('value', f'V_{{{kv_head}}}')}\;"
         rf"{coloured('pattern', 'A')}^{{\top}},\qquad\allowbreak "
-        rf"{coloured('pattern', shaped('A', s, s))} = \mathrm{{softmax}}"
-        rf"\!\left(\frac{{{query}\,{key}}}{{{root(c)}}} + M\right)"
+        rf"{{{coloured('pattern', shaped('A', s, s))} = \mathrm{{softmax}}"
+        rf"\!\left(\frac{{{query}\,{key}}}{{{root(c)}}} + M\right)}}"
     )
 
 
@@ -122,7 +122,7 @@ def _why_heads(c: AttentionConfig, s: int, head: int, rope: bool) -> str:
     width = c.n_heads * c.d_head
     return (
         rf"1 \times \mathrm{{head}}\,[{width}, {s}]\quad\longleftrightarrow\quad\allowbreak "
-        rf"{c.n_heads} \times \mathrm{{head}}\,[{c.d_head}, {s}]"
+        rf"{{{c.n_heads} \times \mathrm{{head}}\,[{c.d_head}, {s}]}}"
     )
 
 

@@ -31,7 +31,7 @@ def draw_sums(page: Page, one: AttentionTrace) -> None:
         factors = rf"{config.n_heads} \cdot {n_tokens}^2 \cdot {config.d_head}"
         products.append((factors, config.n_heads * n_tokens**2 * config.d_head))
         shapes = [np.shape(getattr(trace.weights, f"w_{name}")) for name in "qkvo"]
-        terms = " + ".join(rf"{rows}\!\times\!{columns}" for rows, columns in shapes)
+        terms = _say_sum([rf"{rows}\!\times\!{columns}" for rows, columns in shapes])
         sizes.append((terms, sum(rows * columns for rows, columns in shapes)))
     for name, ((of_many, n_many), (of_one, n_one)) in (("scores", products), ("matrices", sizes)):
         # One number on both sides is said once.
@@ -41,6 +41,17 @@ def draw_sums(page: Page, one: AttentionTrace) -> None:
             rf"{{\underbrace{{{of_many}}}_{{h\,=\,{many.config.n_heads}}} {between} {n_one}}}"
             rf"\;\allowbreak {{= \underbrace{{{of_one}}}_{{h\,=\,1}}}}"
         )
+
+
+def _say_sum(terms: list[str]) -> str:
+    """A sum as LaTeX; the same term over and over is said once, for a phone is narrow.
+
+    >>> _say_sum(["9", "9", "9"]), _say_sum(["9", "4", "4", "9"])
+    ('3 \\\\cdot 9', '9 + 4 + 4 + 9')
+    """
+    if len(set(terms)) == 1:
+        return rf"{len(terms)} \cdot {terms[0]}"
+    return " + ".join(terms)
 
 
 def draw_counts(page: Page, one: AttentionTrace) -> tuple[int, int]:

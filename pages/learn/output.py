@@ -21,9 +21,14 @@ _, feature, token = page.picked_in("out", out.shape, largest_row(out, page.focus
 
 left, right = st.columns([11, 10])
 with left.container(border=True):
-    st.markdown(f"##### {words('output.out')}")
-    page.show(feature_matrix(trace["out"], page.labels, words), (0, feature, token))
-    st.caption(page.text("picture"))
+    written, added = st.tabs([words("output.out"), words("output.residual")])
+    with written:
+        page.show(feature_matrix(trace["out"], page.labels, words), (0, feature, token))
+        st.caption(page.text("picture"))
+    with added:
+        reach = [trace.stream, trace.residual]
+        page.show(feature_matrix(trace["residual"], page.labels, words, reach=reach))
+        st.caption(words("output.residual.caption"))
 with right.container(border=True):
     pick_cell(page, "out", (0, feature, token), features(len(out)), page.labels)
     derivations.draw_output(page, feature, token)
@@ -47,12 +52,8 @@ with one.container(border=True):
         st.caption(output.say_mixing(page, w_o))
     with whole:
         show(w_o_matrix(w_o, config, words), words)
-with two.container(border=True):
-    st.markdown(f"##### {words('output.residual')}")
-    reach = [trace.stream, trace.residual]
-    page.show(feature_matrix(trace["residual"], page.labels, words, reach=reach))
-    st.caption(words("output.residual.caption"))
-overview.draw_predictions(page)
+with two:
+    overview.draw_predictions(page)
 
 answer = int(shares[:, token].argmax())
 order = np.argsort(-shares[:, token])[:4]
