@@ -39,10 +39,10 @@ HEAD_AND_FOCUS = (
 THREAD = dict.fromkeys(HEAD_AND_FOCUS, ("head", "focus")) | {
     "overview": (), "tokens": ("focus",), "continue": (), "circuits": (),
 }  # fmt: skip
-# Where attention is on the screen: pieces of words can be taken as one there. On the others tokens
-# are columns of numbers, and stay apart.
+# Where attention is on the screen: pieces of words can be taken as one there. Where tokens are
+# columns of numbers, they stay apart; the first page has both.
 WEIGHED = ("overview", "rope", "attention", "why_heads", "compare", "training")
-COLUMNS = ("projection", "heads", "concat", "output")
+COLUMNS = ("overview", "projection", "heads", "concat", "output")
 # What the check calls each step of the trace: the key of its words.
 STEP_WORDS = {
     "stream": "check.step.stream", "x": "dimension.input",
@@ -164,9 +164,10 @@ class Page:
         if not self.fragments or self.name not in (*WEIGHED, *(COLUMNS if merges else ())):
             return
         controls.draw_merging(self.words)
-        if merges:
-            kind = "weights" if self.name in WEIGHED else "columns"
-            st.caption(self.words(f"merged.{kind}"))
+        if merges and self.name in WEIGHED:
+            st.caption(self.words("merged.weights"))
+        if merges and self.name in COLUMNS:
+            st.caption(self.words("merged.columns"))
 
     def draw_chips(self, *names: str) -> None:
         """Every symbol of the page: its size or shape, and behind it one sentence.
