@@ -93,7 +93,7 @@ def test_what_fits_wavelengths_batches_and_a_gguf_header(
         memory_box.press("Enter")
         expect(main).to_contain_text(f"{tokens:,}")
         settle(page)
-    until(page, lambda: query_of(page).get("memory"), "32")
+    until(page, lambda: query_of(page).get("gib"), "32")
     for name, lines in (("cache", 1), ("fits", 1), ("wavelengths", 2)):
         expect(figure(page, name).locator(".scatterlayer .trace")).to_have_count(lines)
     header = write_gguf(tmp_path / "model.gguf").read_bytes()[:-40]
