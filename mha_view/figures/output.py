@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -33,7 +34,7 @@ def share_bars(shares: Array, token: int, labels: Sequence[str], words: Words) -
     column = shares[:, token]
     heads = [words("head.chip", head=head) for head in range(len(column))]
     largest = int(column.argmax())
-    return bars(
+    drawn = bars(
         "shares",
         column[None, :],
         heads,
@@ -41,6 +42,7 @@ def share_bars(shares: Array, token: int, labels: Sequence[str], words: Words) -
         title=words("axis.share"),
         alt=words("alt.shares", token=labels[token], head=largest, share=f"{column[largest]:.2f}"),
     )
+    return replace(drawn, low=190)
 
 
 def contributions_at(contributions: Array, out: Array, token: int, words: Words) -> Picture:
@@ -72,6 +74,7 @@ def contributions_at(contributions: Array, out: Array, token: int, words: Words)
         words("alt.tiles", titles=words("list.and").join(names), shape=f"1 × {d_model}",
               low=f"{rows.min():.3f}", high=f"{rows.max():.3f}"),
         height=110 + 26 * len(rows),
+        low=110 + 18 * len(rows),
         arrays={"contributions": rows},
         axes={"contributions": ("part", "feature")},
         names={"part": names},
@@ -117,6 +120,7 @@ def w_o_by_head(w_o: Array, config: AttentionConfig, words: Words) -> Picture:
         words("alt.w_o_heads", n=config.n_heads, share=f"{shares.max(axis=0).mean():.2f}",
               equal=f"{1 / config.n_heads:.2f}"),
         height=110 + 26 * len(names),
+        low=110 + 18 * len(names),
         arrays={"share": ordered, "feature": order},
         axes={"share": ("head", "feature"), "feature": ("feature",)},
         block=(1, block),

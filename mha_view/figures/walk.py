@@ -22,8 +22,8 @@ MOST_MATRIX_ROWS = 96
 MOST_MATRIX_COLUMNS = 128
 ROW_HEIGHT = 22
 UNLABELLED, LOW = 440, 300  # pixels of a matrix whose rows have no labels, and that on a phone
-LARGEST_CELL = 24  # pixels of a cell that is seen alone
-SMALL_CELL = 15  # pixels of a cell beside others of its kind
+LARGEST_CELL = 22  # pixels of a cell that is seen alone
+SMALL_CELL = 14  # pixels of a cell beside others of its kind
 BANDS_WIDE = 22  # pixels that the bands and their numbers take at the left
 
 
