@@ -8,7 +8,8 @@ from mha_view.relate.subject import open_subject
 from mha_view.words import Words
 
 words = Words(state.scene().lang)
-st.title(words.lesson("sizes", "title"))
+with st.container(horizontal=True, key="title_row"):
+    st.title(words.lesson("sizes", "title"))
 st.markdown(words.lesson("sizes", "says"))
 
 with st.container(border=True):
