@@ -127,6 +127,11 @@ REAL_MESSAGES: dict[str, str] = {
         "In a real model heads and single looks can be changed, but not what a head adds after "
         "W_o, nor single paths. Change the heads themselves, or forbid looks."
     ),
+    "real.chain": (
+        "{name} is no chain of layers that read one stream through a norm, give to it what their "
+        "heads and their MLP add, and say what comes next; only such a model is open to paths. "
+        "Choose another one, or change heads alone."
+    ),
     "real.hub.off": (
         "{name} is not in {root}, and the hub is not asked. Put the model's folder there, or set "
         "TWELVE_HEADS_HUB=1."
