@@ -9,6 +9,8 @@ from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+import streamlit as st
+
 from mha_core.errors import ConfigError, DataError
 from mha_view import compute, live
 from mha_view.heavy import wait_for
@@ -80,7 +82,11 @@ def circuit_of(words: Words, scene: Scene, asked: Asked | None) -> Circuit:
         else:
             prompts = task_prompts(scene.circuit, CIRCUIT_SEED, CIRCUIT_COUNT)
         bench = Bench(model, [cut_after(prompt) for prompt in prompts], scene.instead)
-        found = yield from find_circuit(bench)
+        try:
+            found = yield from find_circuit(bench)
+        except ConfigError as nothing:  # no fault: such a model, or such a pair, has no circuit
+            yield nothing
+            return
         with _lock:
             _kept[key] = found
             while len(_kept) > MOST_KEPT:
@@ -91,7 +97,11 @@ def circuit_of(words: Words, scene: Scene, asked: Asked | None) -> Circuit:
         share = found if isinstance(found, float) else 1.0
         return share, words("circuits.measuring", share=f"{share:.0%}")
 
-    circuit: Circuit = wait_for(words, KIND, key, make, tell)
+    ended = wait_for(words, KIND, key, make, tell)
+    if isinstance(ended, ConfigError):
+        st.warning(words.error(ended))
+        st.stop()
+    circuit: Circuit = ended
     return circuit
 
 

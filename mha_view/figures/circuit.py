@@ -182,9 +182,9 @@ def against_weights(
         },
     }  # fmt: skip
     listed = [f"{name_sender(p.sender, words)} → {name_part(p, words)}" for p, _, _ in points]
+    both = np.array([[score, effect.mean] for _, score, effect in points]).reshape(-1, 2)
     return Picture(
-        "against_weights", figure, alt, height=420, pickable=False,
-        arrays={"points": np.array([[score, effect.mean] for _, score, effect in points])},
+        "against_weights", figure, alt, height=420, pickable=False, arrays={"points": both},
         axes={"points": ("path", "figure")},
         names={"path": listed, "figure": [words("axis.composition"), words("axis.effect")]},
     )  # fmt: skip

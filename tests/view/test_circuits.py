@@ -10,18 +10,21 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from mha_core.errors import ConfigError
 from mha_core.heads.circuits import Bench, find_circuit
 from mha_core.model.edits import EMBEDDING, Edits, Path
 from mha_view import compute
 from mha_view.explore import circuit as found_by
 from mha_view.explore import lens, story
 from mha_view.figures.circuit import circuit_graph
+from mha_view.live import LiveSettings, changes_for
 from mha_view.scene import Scene
-from mha_view.texts import DEFAULT_TEXT
+from mha_view.texts import DEFAULT_TEXT, TEXTS
 from mha_view.words import LANGS, Words
 from tests.core.planted import plant, planted_prompts
 from tests.core.test_circuits import last
-from tests.view.test_pages import html, open_app
+from tests.view.test_live import make_model, open_with_model
+from tests.view.test_pages import html, open_app, texts
 
 
 def told(app: AppTest) -> str:
@@ -147,3 +150,20 @@ def test_a_circuit_measured_on_this_server_is_kept() -> None:
     key = (found_by.weights_name(scene), "measure", "mean", None)
     assert found_by._kept[key].instead == "mean"
     assert f"{found_by._kept[key].margin:+.1f}" in told(app)
+
+
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_model_of_the_session_is_cut_too(lang: str, layers: int) -> None:
+    settings = LiveSettings(d_model=32, n_heads=2, n_layers=layers, seed=3, steps=20)
+    scene = Scene(lang=lang, weights="live", text=TEXTS["repeat"], **changes_for(settings))
+    words = Words(lang)
+    for part in ("graph", "weights", "story", "lens"):
+        app = open_with_model("circuits", scene.with_(circuit_part=part), make_model(settings))
+        assert not app.exception
+        assert not app.error
+        said = [words("circuits.weights.caption"), words("story.none"), words("lens.caption"),
+                words("circuits.every")]  # fmt: skip
+        refused = [item.value for item in app.warning]
+        nothing = words.error(ConfigError("circuit.nothing"))
+        assert any(each in texts(app) for each in said) or nothing in refused
