@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from mha_core.after import After
+from mha_core.brief import brief
 from mha_core.config import AttentionConfig
 from mha_core.errors import DataError, Note
 from mha_core.norms import Norm
@@ -50,6 +51,8 @@ class Mapped:
     reader: Any
     beside: Any
     hidden: Note | None = None
+
+    __repr__ = brief
 
     def x_of(self, scene: Scene) -> Tensor:
         """[token, feature], what the projections read."""

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import layer_norm, rms_norm
 
+from mha_core.brief import brief
 from mha_core.config import QkNormKind
 from mha_core.norms import Norm
 from mha_core.real.seen import Event
@@ -32,6 +33,8 @@ class Fitted:
     gain: Tensor | None
     bias: Tensor | None
     eps: float
+
+    __repr__ = brief
 
     def as_norm(self) -> Norm:
         """The record that a walk takes; it has no "l2"."""

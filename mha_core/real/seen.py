@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mha_core.brief import brief
 from mha_core.real.capture import MOST_CELLS, Call, watching
 
 # A tensor larger than this is no activation of a layer that is looked at.
@@ -34,6 +35,8 @@ class Event:
     out: Tensor
     later: bool
 
+    __repr__ = brief
+
 
 @dataclass(eq=False)
 class Scene:
@@ -48,6 +51,8 @@ class Scene:
     call: Call
     concat: Tensor
     events: list[Event] = field(default_factory=list)
+
+    __repr__ = brief
 
 
 class _Recorder:
