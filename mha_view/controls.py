@@ -22,20 +22,26 @@ from mha_view.unlearned import mark_labels
 from mha_view.words import LANGS, Words
 
 MOST_CHIPS = 40
+SAID_AGAIN = "\u200b"  # no letter: it tells the second `the` from the first, and is not seen
 
 
 def draw_controls(words: Words) -> None:
     """One row: the sentence, its examples, then quietly what it goes through."""
     with st.container(horizontal=True, vertical_alignment="center", key="controls_row"):
-        st.text_input(
-            words("sentence.label"),
-            placeholder=words("sentence.placeholder"),
-            label_visibility="collapsed",
-            **state.bind("text") | {"on_change": _take_sentence, "args": ()},
-        )
+        draw_sentence(words)
         with st.popover(words("sentence.examples"), key="examples"):
             _draw_example_buttons(words, "box")
-        _draw_settings(words)
+        draw_settings(words)
+
+
+def draw_sentence(words: Words) -> None:
+    """The box for the sentence."""
+    st.text_input(
+        words("sentence.label"),
+        placeholder=words("sentence.placeholder"),
+        label_visibility="collapsed",
+        **state.bind("text") | {"on_change": _take_sentence, "args": ()},
+    )
 
 
 def _take_sentence() -> None:
@@ -74,7 +80,7 @@ def draw_article_button(words: Words) -> None:
     )
 
 
-def _draw_settings(words: Words) -> None:
+def draw_settings(words: Words) -> None:
     """What the sentence goes through: each setting shows its value, and opens on a click."""
     now = state.scene()
     with st.container(horizontal=True, key="settings_row", gap="small"):
@@ -205,18 +211,20 @@ def draw_focus(words: Words, labels: Sequence[str], focus: int) -> None:
             **choose,
         )
         return
+    # What comes back from the browser is the label, so a word said twice must not be one label.
+    said = [literal(label) + SAID_AGAIN * labels[:n].count(label) for n, label in enumerate(labels)]
     st.pills(
         words("focus.label"),
         places,
         required=True,
         label_visibility="collapsed",
-        format_func=lambda place: literal(labels[place]),
+        format_func=said.__getitem__,
         **choose,
     )
 
 
 def draw_reader(words: Words) -> None:
-    """Language and projector, at the foot of the menu."""
+    """Language and presenting, at the foot of the menu."""
     now = state.scene()
     st.session_state["language"] = now.lang
     st.segmented_control(
@@ -227,7 +235,7 @@ def draw_reader(words: Words) -> None:
         key="language",
         on_change=lambda: state.switch_language(st.session_state["language"]),
     )
-    st.toggle(words("projector.label"), help=words("projector.help"), **state.bind("projector"))
+    st.toggle(words("present.label"), help=words("present.help"), **state.bind("present"))
 
 
 def check_text(words: Words) -> None:

@@ -25,6 +25,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "concat",
         "output",
         "why_heads",
+        "class",
     ),
     "explore": (
         "gallery",

@@ -13,6 +13,7 @@ from mha_core.config import AttentionConfig
 from mha_core.errors import TwelveHeadsError
 from mha_view import compute, controls, heavy, state, thread, warmup
 from mha_view.as_python import STEP_OF, write_python
+from mha_view.classroom import share
 from mha_view.export import save_page
 from mha_view.formulas import FORMULAS, formula
 from mha_view.grouping import Grouping, group_tokens
@@ -34,7 +35,7 @@ AnyPage = TypeVar("AnyPage", bound="Page")
 # On which pages a head or a token is chosen by chips; on a page not named, a head. On the first
 # page both are chosen in the picture.
 HEAD_AND_FOCUS = (
-    "projection", "heads", "rope", "attention", "concat", "output", "why_heads",
+    "projection", "heads", "rope", "attention", "concat", "output", "why_heads", "class",
 )  # fmt: skip
 THREAD = dict.fromkeys(HEAD_AND_FOCUS, ("head", "focus")) | {
     "overview": (), "tokens": ("focus",), "continue": (), "circuits": (),
@@ -137,6 +138,7 @@ class Page:
         with st.container(horizontal=True, vertical_alignment="bottom", key="title_row"):
             st.title(self.text("title"))
             self.check.empty()  # its place is here
+            share.draw_button(self.words, self.name)
         left, right = st.container(), None
         if self.name in stage.LIT:
             left, right = st.columns([9, 10])
@@ -148,7 +150,7 @@ class Page:
     def draw_thread(self) -> None:
         """The chips of the one head and the one token, where the page has something about them."""
         kinds = THREAD.get(self.name, ("head",))
-        if not kinds:
+        if not kinds or self.scene.present:  # presented, both are in the bar
             return
         with st.container(horizontal=True, key="thread_row"):
             for kind in kinds:
@@ -230,9 +232,12 @@ class Page:
             format_func=options.__getitem__,
             key=f"answer_{self.name}",
         )
+        why = self.text("why", **values)
+        if given is None and self.scene.present:
+            with st.container(key=f"revealed_{self.name}"):
+                st.success(options[answer] + "\n\n" + why)
         if given is None:
             return
-        why = self.text("why", **values)
         if given == answer:
             st.success(self.words("ask.right") + "\n\n" + why)
         else:

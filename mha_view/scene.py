@@ -48,6 +48,7 @@ CircuitName = Literal[
 ]  # fmt: skip
 CircuitPart = Literal["graph", "story", "weights", "lens"]
 Instead = Literal["corrupted", "mean"]
+RouteName = Literal["none", "long", "short", "own"]
 Against = Literal["head", "mask", "rope", "text", "weights", "checkpoint"]
 
 VERSION = "1"
@@ -114,7 +115,10 @@ class Scene:
         live_steps: after how many steps of its training its weights were taken.
         axes: shapes in the article's order or in PyTorch's.
         scale: how weights from 0 to 1 become colours.
-        projector: larger type, fewer controls.
+        present: for a projector: one picture a screen, large, its lines uncovered by a key.
+        route: the way of a class through the pages: one of the app's, or the teacher's own.
+        own_route: the teacher's own, as `classroom.route` writes it.
+        station: where on the route the class is, from 0.
         sort: the order of the gallery's heads: by layer and head, or largest score first.
         view: whether the gallery's chosen head is a heatmap or lines between tokens.
         hide_special: whether the gallery leaves `<bos>` and its like out.
@@ -190,7 +194,10 @@ class Scene:
     live_steps: int = LIVE_STEPS
     axes: Axes = "article"
     scale: ColourScale = "linear"
-    projector: bool = False
+    present: bool = False
+    route: RouteName = "none"
+    own_route: str = ""
+    station: int = 0
     sort: Sorting = "place"
     view: View = "heat"
     hide_special: bool = False
@@ -303,11 +310,25 @@ def look_in(text: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Codec:
-    """How one choice is written in a URL. `read` raises ValueError for what cannot be."""
+    """How one choice is written in a URL. `read` raises ValueError for what cannot be.
+
+    Attributes:
+        name: the parameter.
+        read, write: from the URL and back.
+        choices: the words it may be, where they are few.
+        bounds: the least and the largest number it may be.
+    """
 
     name: str
     read: Callable[[str], Any]
     write: Callable[[Any], str]
+    choices: tuple[str, ...] = ()
+    bounds: tuple[int, int] | None = None
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether it is only on or off."""
+        return self.choices == ("0", "1")
 
 
 def one_of(name: str, choices: Any) -> Codec:
@@ -319,7 +340,7 @@ def one_of(name: str, choices: Any) -> Codec:
             raise ValueError(text)
         return text
 
-    return Codec(name, read, str)
+    return Codec(name, read, str, choices=allowed)
 
 
 def whole(name: str, least: int, most: int) -> Codec:
@@ -333,7 +354,7 @@ def whole(name: str, least: int, most: int) -> Codec:
             raise ValueError(text)
         return value
 
-    return Codec(name, read, str)
+    return Codec(name, read, str, bounds=(least, most))
 
 
 def number_of(name: str, choices: tuple[int, ...]) -> Codec:
@@ -347,7 +368,8 @@ def number_of(name: str, choices: tuple[int, ...]) -> Codec:
 
 def yes_no(name: str) -> Codec:
     """A switch, 1 or 0."""
-    return Codec(name, lambda text: {"1": True, "0": False}[text], lambda value: str(int(value)))
+    known = {"0": False, "1": True}
+    return Codec(name, known.__getitem__, lambda value: str(int(value)), choices=tuple(known))
 
 
 def read_model(text: str) -> str:
@@ -445,8 +467,11 @@ def unpack_text(packed: str) -> str:
 
 
 # A text has two names: `s` for a bundled one, `t` for any other; the other reading's with a 2.
-TEXT_FIELDS = {"s": "text", "t": "text", "s2": "other_text", "t2": "other_text", "c": "config_text",
-               "t3": "twin"}  # fmt: skip
+# By hand it stands as it is.
+TEXT_FIELDS = {
+    "text": "text", "s": "text", "t": "text", "s2": "other_text", "t2": "other_text",
+    "c": "config_text", "r": "own_route", "t3": "twin",
+}  # fmt: skip
 # By field of Scene.
 CODECS: dict[str, Codec] = {
     "lang": one_of("lang", Lang),
@@ -474,7 +499,9 @@ CODECS: dict[str, Codec] = {
     "live_steps": whole("live_steps", 0, LIVE_STEPS),
     "axes": one_of("axes", Axes),
     "scale": one_of("scale", ColourScale),
-    "projector": yes_no("projector"),
+    "present": yes_no("present"),
+    "route": one_of("route", RouteName),
+    "station": whole("station", 0, 99),
     "sort": one_of("sort", Sorting),
     "view": one_of("view", View),
     "hide_special": yes_no("hide"),
@@ -552,8 +579,8 @@ def write_link(scene: Scene) -> dict[str, str]:
 
 
 def write_texts(scene: Scene) -> dict[str, str]:
-    """Both sentences, a bundled one by its name, another compressed, and the pasted config; none
-    that would not fit."""
+    """Both sentences, a bundled one by its name, another compressed, the pasted config and the
+    teacher's route; none that would not fit."""
     bundled = {text: name for name, text in TEXTS.items()}
     link: dict[str, str] = {}
     room = ROOM_FOR_TEXTS
@@ -565,11 +592,10 @@ def write_texts(scene: Scene) -> dict[str, str]:
         elif (packed := _pack_into(text, room)) is not None:
             link[f"t{number}"] = packed
             room -= len(packed)
-    if scene.twin and (packed := _pack_into(scene.twin, room)) is not None:
-        link["t3"] = packed
-        room -= len(packed)
-    if scene.config_text and (packed := _pack_into(scene.config_text, room)) is not None:
-        link["c"] = packed
+    for name, text in (("t3", scene.twin), ("c", scene.config_text), ("r", scene.own_route)):
+        if text and (packed := _pack_into(text, room)) is not None:
+            link[name] = packed
+            room -= len(packed)
     return link
 
 
@@ -601,7 +627,7 @@ def read_link(link: Mapping[str, str], start: Scene | None = None) -> tuple[Scen
         The scene, and the offending parameters as `name=value`, each cut to 40 characters.
     """
     scene = start or Scene()
-    if start is None and link.get("lang") in DEFAULT_TEXT and not {"s", "t"} & link.keys():
+    if start is None and link.get("lang") in DEFAULT_TEXT and not {"s", "t", "text"} & link.keys():
         scene = scene.with_(**start_in(link["lang"]))
     changes: dict[str, Any] = {}
     refused: list[str] = []
@@ -623,6 +649,8 @@ def read_one(name: str, value: str) -> dict[str, Any]:
         if value != VERSION:
             raise ValueError(value)
         return {}
+    if name == "text":
+        return {"text": value}
     if name in TEXT_FIELDS:
         return {TEXT_FIELDS[name]: TEXTS[value] if name.startswith("s") else unpack_text(value)}
     field = FIELD_OF[name]

@@ -3,10 +3,10 @@
 import streamlit as st
 
 from mha_view import address, controls, frame, heavy, state
+from mha_view.classroom import present
 from mha_view.explore import live_run
 from mha_view.link import link_of
 from mha_view.menu import draw_menu, list_pages
-from mha_view.panel import literal
 from mha_view.walk import stage
 from mha_view.words import FOLDER, Words
 
@@ -24,21 +24,28 @@ def main() -> None:
     pages = list_pages(words)
     page = st.navigation(list(pages.values()), position="hidden")
     stage.follow_wish()
+    present.follow_wish()
     st.html(FOLDER / "style.css")
     with st.sidebar:
         draw_menu(words, pages, link_of(state.scene()))
         controls.draw_reader(words)
         frame.draw_glossary(words)
-    for parameter in refused:
-        st.warning(words("link.refused", parameter=literal(parameter)))
-    controls.draw_controls(words)
+    for part in refused:
+        st.warning(part.say(words))
+    name = page.url_path or "overview"
+    if state.scene().present:
+        present.draw_bar(words, name)
+    else:
+        controls.draw_controls(words)
     if state.scene().weights == "live":
         live_run.draw_notice(words, state.scene(), follow=page.url_path != "training")
-    address.write_address(state.note_written(), lang=words.lang, projector=state.scene().projector)
+    address.write_address(state.note_written(), lang=words.lang, present=state.scene().present)
     body = st.container()
-    frame.draw_neighbours(words, page.url_path or "overview")
+    frame.draw_neighbours(words, name)
     with body:
         page.run()
+        if state.scene().present:
+            present.draw_question(words, name)
 
 
 # A process that is split off for heavy work reads the main script, too; it draws nothing.

@@ -10,9 +10,12 @@ import os
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from mha_view.link import link_of, refuse_missing
-from mha_view.scene import FOREIGN, Scene, read_link, start_in
+from mha_view import by_hand
+from mha_view.by_hand import Refused
+from mha_view.link import link_of
+from mha_view.scene import DEFAULTS, FOREIGN, Scene, start_in
 from mha_view.words import LANG_VARIABLE, LANGS
 
 MOST_UNDO = 50
@@ -33,6 +36,11 @@ def change(**changes: Any) -> None:
         history.append(before)
         del history[:-MOST_UNDO]
         st.session_state["scene"] = after
+
+
+def replace_by(after: Scene) -> None:
+    """Take another scene as a whole, as a link would, remembering how it was."""
+    change(**{field: getattr(after, field) for field in DEFAULTS})
 
 
 def can_undo() -> bool:
@@ -71,29 +79,51 @@ def setter(**changes: Any) -> dict[str, Any]:
     return {"on_click": change, "kwargs": changes}
 
 
-def open_scene() -> list[str]:
+def open_scene() -> list[Refused]:
     """Make the session's scene follow the address bar; what could not be read is returned.
 
     The address is read on the first run, and when it has become something this session did not
     write itself. An address that lags behind, or Back to one written earlier, changes nothing:
     the scene belongs to the session, and a page opened from the menu has no query string.
     """
-    asked = st.query_params.to_dict()
+    context = get_script_run_ctx()
+    raw = context.query_string if context else ""
+    asked = by_hand.split_query(raw)
     link = {name: value for name, value in asked.items() if not FOREIGN.fullmatch(name)}
     seen, st.session_state["seen"] = st.session_state.get("seen"), link
-    if "scene" not in st.session_state:
-        lang = link.get("lang") or first_language()
-        return _take({**link, "lang": lang}, None)
-    if not link or link == seen or link in st.session_state["written"]:
-        return []
-    return _take(link, Scene(text=scene().text, lang=scene().lang))
+    is_first = "scene" not in st.session_state
+    if not is_first and (not link or link == seen or link in st.session_state["written"]):
+        refused: list[Refused] = st.session_state.pop("refused", [])
+        return refused
+    st.session_state["asked"] = raw if "text" in link and "v" not in link else ""
+    if is_first:
+        return _take(link, None)
+    kept = {name: getattr(scene(), name) for name in ("text", "lang", "own_route")}
+    return _take(link, Scene(**kept))
 
 
-def _take(link: dict[str, str], start: Scene | None) -> list[str]:
+def is_by_hand() -> bool:
+    """Whether the link that was opened last was written by a person, with a sentence in it."""
+    return bool(st.session_state.get("asked"))
+
+
+def take_rest(rest: str) -> None:
+    """Read the link again with what stands after a `#` in it, which no browser sends.
+
+    Args:
+        rest: from the `#` on, as the browser has it.
+    """
+    raw = f"{st.session_state['asked']}%23{rest.removeprefix('#')}"
+    st.session_state["asked"] = ""
+    st.session_state["refused"] = _take(by_hand.split_query(raw), None)
+
+
+def _take(link: dict[str, str], start: Scene | None) -> list[Refused]:
     """Make a link's scene the session's; what could not be used is returned."""
-    read, refused = read_link(link, start)
-    st.session_state["scene"], missing = refuse_missing(read, link)
-    return refused + missing
+    if start is None and not link.get("lang"):
+        link = {**link, "lang": first_language()}
+    st.session_state["scene"], refused = by_hand.read(link, start)
+    return refused
 
 
 def first_language() -> str:
@@ -104,14 +134,15 @@ def first_language() -> str:
     return "zh" if (st.context.locale or "").startswith("zh") else "en"
 
 
-def note_written() -> dict[str, str]:
-    """The scene's link, noted as what the address bar will hold."""
-    link = link_of(scene())
+def note_written() -> str:
+    """The scene's query string, noted as what the address bar will hold, and as the menu links."""
+    query = by_hand.write(scene())
     written: list[dict[str, str]] = st.session_state.setdefault("written", [])
-    if link not in written:
-        written.append(link)
-        del written[:-MOST_UNDO]
-    return link
+    for link in (link_of(scene()), by_hand.split_query(query)):
+        if link not in written:
+            written.append(link)
+            del written[: -2 * MOST_UNDO]
+    return query
 
 
 def switch_language(lang: str) -> None:

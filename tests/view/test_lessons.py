@@ -16,6 +16,9 @@ from mha_core.config import AttentionConfig
 from mha_core.layer import AttentionSteps, attention
 from mha_core.rope import Rope, pair_frequencies
 from mha_core.weights import random_weights
+from mha_view.classroom.facts import facts_of
+from mha_view.classroom.route import PLANS
+from mha_view.scene import Scene
 from mha_view.words import FOLDER, LANGS, PLACEHOLDER, Words, lesson
 
 WALK = (
@@ -31,6 +34,9 @@ WALK = (
 )
 WALK_PARTS = {"title", "says", "picture", "torch", "article", "trip", "ask", "why", "more"}
 PAGE_PARTS = {"title", "says", "picture", "trip", "more"}
+# What a teacher reads at each station of a route.
+STATIONS = {station.page for route in PLANS.values() for station in route.stations}
+STATION_PARTS = {f"{part}_{page}" for part in ("show", "ask", "answer") for page in STATIONS}
 # What a page fills in: on every page, and in the question of one page.
 SIZES = {"d_model", "n_heads", "n_kv_heads", "d_head", "d_value", "rows", "n_tokens"}
 SIZES |= {"head", "last_head", "root"}
@@ -97,6 +103,8 @@ def test_a_lesson_has_its_parts(name: str, lang: str) -> None:
     if name in WALK:
         expected = WALK_PARTS | {f"option_{option}" for option in OPTIONS[name]}
     extra = {"overview": {"what", "limits"}, "sizes": {"counted"}}.get(name, set())
+    if name == "class":
+        expected = PAGE_PARTS | STATION_PARTS
     optional = set() if name in WALK else {"limits"}
     assert expected | extra <= set(parts) <= expected | extra | optional
     assert all(parts.values()), "no part is empty"
@@ -115,9 +123,12 @@ def test_placeholders_are_ones_the_page_fills(name: str, lang: str) -> None:
     filled = dict.fromkeys(SIZES, 7)
     asked = dict.fromkeys(ASKED.get(name, set()), "7")
     words = Words(lang)
+    facts = facts_of(Scene())
     for part in lesson(name, lang):
         of_the_question = part in ("ask", "why") or part.startswith("option_")
-        text = words.lesson(name, part, **filled, **(asked if of_the_question else {}))
+        values = {**filled, **(asked if of_the_question else {})}
+        values = facts if name == "class" and part in STATION_PARTS else values
+        text = words.lesson(name, part, **values)
         assert "[[" not in text.replace("[[[", "["), part
 
 

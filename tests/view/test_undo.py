@@ -29,7 +29,7 @@ SCENES = {
 WIDGETS = ("radio", "selectbox", "button_group", "select_slider", "slider", "toggle",
            "number_input", "text_input", "text_area", "multiselect", "checkbox")  # fmt: skip
 # What the frame has on every page is tried on one; the sentence and the axes on all.
-FRAME = {"weights", "layer", "mask", "rope", "projector", "language", "head"}
+FRAME = {"weights", "layer", "mask", "rope", "present", "language", "head"}
 LEFT_ALONE = ("undo", "previous", "next", "live_", "example_", "sizes_")
 
 

@@ -7,10 +7,10 @@ const SMALLEST_MARK = 10; // pixels; a smaller outline could not be seen
 
 /** Lays a trace's tiles out, if it has any, and colours by the transformed value.
  *  Returns the trace as Plotly draws it, its matrices, and the layout the tiles need. */
-export function arrange(trace, index, width, letter) {
+export function arrange(trace, index, width, letter, tall = null) {
   const meta = trace.meta ?? {};
   if (!trace.z?.values || trace.z.shape.length < 2) return { trace, matrices: [], layout: {} };
-  const grid = tileGrid(trace, meta, width, letter);
+  const grid = tileGrid(trace, meta, width, letter, tall);
   trace = meta.keep ? { ...trace, z: { shape: trace.z.shape, values: visible(trace, meta) } } : trace;
   const drawn = { ...trace, z: coloured(trace, meta, grid) };
   if (meta.figure === undefined) return { trace: drawn, matrices: [], layout: {} };
@@ -20,7 +20,7 @@ export function arrange(trace, index, width, letter) {
 }
 
 /** Where each tile of a [head, row, column] array goes; null for a plain matrix. */
-function tileGrid(trace, meta, width, letter) {
+function tileGrid(trace, meta, width, letter, tall) {
   const tile = meta.tile;
   if (!tile) return null;
   if (trace.z.shape.length === 2) {
@@ -29,15 +29,30 @@ function tileGrid(trace, meta, width, letter) {
   }
   const [count, height, breadth] = trace.z.shape;
   const wanted = width < NARROW ? tile.narrow ?? 2 : tile.columns ?? 4;
-  const columns = Math.max(1, Math.min(wanted, count));
-  const rows = Math.ceil(count / columns);
   const space = 1.1 * letter;
-  const cell = Math.min(tile.largest ?? 26, (width - (columns - 1) * space) / (columns * breadth));
+  const largest = (columns) => cellIn({ columns, count, height, breadth, width, letter, space, tall });
+  const columns = tall ? bestColumns(count, largest) : Math.max(1, Math.min(wanted, count));
+  const rows = Math.ceil(count / columns);
+  const cell = Math.min(tall ? Infinity : tile.largest ?? 26, largest(columns));
   const columnGap = Math.max(tile.gap ?? 1, Math.ceil(space / cell));
   const rowGap = Math.max(tile.gap ?? 1, Math.ceil((letter * TITLE_SPACE) / cell));
   const grid = { rows, columns, height, breadth, rowGap, columnGap, cell, count };
   grid.layout = { cells: gridSize(grid), titles: tile.titles ?? [], grid };
   return grid;
+}
+
+/** The largest cell with which so many tiles stand side by side, under a height where one is given. */
+function cellIn({ columns, count, height, breadth, width, letter, space, tall }) {
+  const across = (width - (columns - 1) * space) / (columns * breadth);
+  const rows = Math.ceil(count / columns);
+  return tall ? Math.max(2, Math.min(across, (tall - rows * letter * TITLE_SPACE) / (rows * height))) : across;
+}
+
+/** How many tiles side by side give the largest cells. */
+function bestColumns(count, largest) {
+  let best = 1;
+  for (let columns = 2; columns <= count; columns += 1) if (largest(columns) > largest(best)) best = columns;
+  return best;
 }
 
 /** How many cells the whole grid is wide and high, its titles' room included. */

@@ -28,13 +28,13 @@ export function chooseLines(values, size, { places, threshold, top, most }) {
 }
 
 /** How high an arc of this width rises: less and less, so that a long text stays a low picture. */
-const rise = (width) => MOST_HEIGHT * (1 - Math.exp((-0.5 * width) / MOST_HEIGHT));
+const rise = (width, most) => most * (1 - Math.exp((-0.5 * width) / most));
 
 /** Arcs over one row of tokens; a token that looks at itself gets a small loop. */
-export function arcsPath(buttons, lines) {
+export function arcsPath(buttons, lines, most = MOST_HEIGHT) {
   const centres = buttons.map((button) => button.offsetLeft + button.offsetWidth / 2);
   const farthest = Math.max(0, ...lines.map(({ query, key }) => Math.abs(centres[query] - centres[key])));
-  const height = Math.round(Math.max(LEAST_HEIGHT, rise(farthest) + 12));
+  const height = Math.round(Math.max(LEAST_HEIGHT, rise(farthest, most) + 12));
   const of = ({ query, key }, turn, turns) => {
     // Several heads' arcs leave a token side by side.
     const shift = (turn - (turns - 1) / 2) * 3;
@@ -42,7 +42,7 @@ export function arcsPath(buttons, lines) {
     const base = height - 1;
     if (query === key) return `M${from - 5} ${base}C${from - 12} ${base - 26} ${from + 12} ${base - 26} ${from + 5} ${base}`;
     // A cubic curve reaches three quarters of the way to its handles.
-    const handle = rise(Math.abs(to - from)) / 0.75;
+    const handle = rise(Math.abs(to - from), most) / 0.75;
     const lean = (to - from) * 0.12;
     return `M${from} ${base}C${from + lean} ${base - handle} ${to - lean} ${base - handle} ${to} ${base}`;
   };

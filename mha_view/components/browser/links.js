@@ -6,6 +6,7 @@ import { loadStyles } from "./load.js";
 import { arcsPath, chooseLines, columnsPath, lineStyle } from "./lines.js";
 import { unpack } from "./packet.js";
 import { escapeHtml, standalone } from "./saved.js";
+import { onRoom, room } from "./room.js";
 import { readTheme } from "./theme.js";
 import { addToolbar } from "./toolbar.js";
 
@@ -44,6 +45,7 @@ class LinksView {
     this.resizer = new ResizeObserver(() => this.resize());
     this.turn = 0;
     this.resizer.observe(this.root);
+    this.endRoom = onRoom(() => this.resize());
     document.fonts?.addEventListener("loadingdone", this.onFonts = () => this.resize());
   }
 
@@ -94,6 +96,11 @@ class LinksView {
     if (!this.header) return;
     this.drawTokens();
     this.drawLines();
+  }
+
+  /** How high the arcs may rise: in a class as high as the screen lets them. */
+  get highest() {
+    return room() ? Math.max(150, room() - this.controls.offsetHeight - 4 * this.queries[0].offsetHeight) : undefined;
   }
 
   get shownHeads() {
@@ -262,7 +269,7 @@ class LinksView {
     const { lines, total } = this.choose();
     const { isolated } = this;
     const arcs = this.drawnAs === "arcs";
-    const path = arcs ? arcsPath(this.queries, lines) : columnsPath(this.stage, this.queries, this.keys);
+    const path = arcs ? arcsPath(this.queries, lines, this.highest) : columnsPath(this.stage, this.queries, this.keys);
     this.stage.style.setProperty("--lines-height", `${path.height ?? 0}px`);
     this.svg.setAttribute("width", this.stage.scrollWidth);
     this.svg.setAttribute("height", path.height ?? this.stage.clientHeight);
@@ -368,6 +375,7 @@ class LinksView {
 
   remove() {
     this.resizer.disconnect();
+    this.endRoom();
     document.fonts?.removeEventListener("loadingdone", this.onFonts);
     this.root.remove();
   }

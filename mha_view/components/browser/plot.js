@@ -6,13 +6,15 @@ import { addFrames } from "./frames.js";
 import { loadPlotly, loadStyles } from "./load.js";
 import { unpack } from "./packet.js";
 import { escapeHtml, place, standalone } from "./saved.js";
+import { enlarge, onRoom, room } from "./room.js";
 import { readTheme, resolveColours, template } from "./theme.js";
 import { rectangle, spotMarks } from "./spot.js";
-import { fitLabels, fitNarrow, placeTiles } from "./tiles.js";
+import { fitLabels, fitNarrow, placeTiles, thinLabels } from "./tiles.js";
 import { addToolbar } from "./toolbar.js";
 
 await loadStyles("plot.css");
 
+const ROUND_TILES = 185; // pixels above and below tiles that are presented: bar, titles, labels
 const SEND_AFTER = 120; // milliseconds without a further key before a pick goes to the server
 const views = new WeakMap();
 
@@ -42,6 +44,7 @@ class PlotView {
     this.root.view = this; // for the page that saves every figure on it
     parent.append(this.root);
     this.resizer = new ResizeObserver(() => this.resize());
+    this.endRoom = onRoom(() => this.resize());
     this.turn = 0;
     this.picked = null;
     this.matrices = [];
@@ -86,28 +89,37 @@ class PlotView {
     return Math.round(this.root.clientWidth) || 640;
   }
 
+  /** Pixels for the figure where it is presented, its range input aside; null on a page. */
+  get tall() {
+    const whole = room();
+    return whole && Math.max(240, whole - (this.root.querySelector(".th-frames")?.offsetHeight ?? 0));
+  }
+
   draw() {
     const theme = readTheme(this.root);
     const { width } = this;
-    const stamp = JSON.stringify([this.header.digest, width, theme, this.inset]);
+    const stamp = JSON.stringify([this.header.digest, width, theme, this.inset, this.tall]);
     if (stamp === this.stamp) this.remark();
     else this.redraw(theme, width);
-    this.stamp = JSON.stringify([this.header.digest, width, theme, this.inset]);
+    this.stamp = JSON.stringify([this.header.digest, width, theme, this.inset, this.tall]);
     this.redrawTable?.();
     this.root.dataset.drawn = Number(this.root.dataset.drawn ?? 0) + 1;
   }
 
   redraw(theme, width) {
     const built = this.build(theme, width);
-    this.built = { ...built, theme, width };
+    this.built = { ...built, theme, width, tall: this.tall };
     this.offer(built.matrices);
+    this.isDrawn = false; // what a cell's size on the screen is will be known only then
     const marks = this.marks();
     this.marked = JSON.stringify(marks);
     const layout = { ...built.layout, shapes: [...built.layout.shapes, ...marks] };
     this.missing?.remove();
     this.plotly.react(this.canvas, built.data, layout, built.config);
     if (!this.isListening) this.listen();
+    this.isDrawn = true;
     if (built.hasTiles && this.learnInset(this.built)) this.redraw(theme, width);
+    else this.remark();
     this.keepFrame?.();
   }
 
@@ -150,24 +162,29 @@ class PlotView {
 
   /** The figure as Plotly takes it, for this theme and width. */
   build(theme, width) {
+    const { tall } = this;
+    const fit = tall ? enlarge : (part) => part;
     const figure = resolveColours(this.header.figure, theme);
-    const letter = template(theme).layout.font.size;
-    const margin = { ...template(theme).layout.margin, ...figure.layout?.margin };
-    const room = width - (this.inset ?? margin.l + margin.r);
-    const parts = (figure.data ?? []).map((trace, index) => arrange(trace, index, room, letter));
+    const base = fit(template(theme));
+    const letter = base.layout.font.size;
+    const margin = { ...base.layout.margin, ...figure.layout?.margin };
+    const across = width - (this.inset ?? margin.l + margin.r);
+    const traces = (figure.data ?? []).map((trace) => fit(trace));
+    const parts = traces.map((trace, index) => arrange(trace, index, across, letter, tall && tall - ROUND_TILES));
     const tiles = parts.find((part) => part.layout.grid)?.layout;
     const layout = {
-      template: template(theme), uirevision: "keep", hovermode: "closest", autosize: false,
-      ...figure.layout, shapes: [...(figure.layout?.shapes ?? [])], width, margin,
-      height: this.height() ?? figure.layout?.height ?? 360,
+      template: base, uirevision: "keep", hovermode: "closest", autosize: false,
+      ...fit(figure.layout ?? {}), shapes: [...(figure.layout?.shapes ?? [])], width, margin,
+      height: tall ?? this.height() ?? figure.layout?.height ?? 360,
     };
     if (!tiles && parts.some((part) => part.matrices.length)) layout.plot_bgcolor ??= theme.empty;
     if (!tiles && width < NARROW) fitNarrow(layout);
-    if (!tiles) fitLabels(layout, width < NARROW);
+    if (!tiles && tall) thinLabels(layout, parts);
+    else if (!tiles) fitLabels(layout, width < NARROW);
     layout.dragmode ??= matchMedia("(pointer: coarse)").matches ? false : "zoom";
     if (tiles) {
       const labels = parts.find((part) => part.layout.grid).trace.meta;
-      placeTiles(layout, tiles, this.height(), { ...figure.layout?.meta, ...labels }, theme, room);
+      placeTiles(layout, tiles, tall ? null : this.height(), { ...figure.layout?.meta, ...labels }, theme, across, tall ? { letter, tall } : {});
     }
     return {
       data: parts.map((part) => plain(part.trace)),
@@ -203,6 +220,7 @@ class PlotView {
   }
 
   pixelsPerUnit(matrix) {
+    if (!this.isDrawn) return { x: Infinity, y: Infinity };
     const scale = (axis) => {
       const found = this.canvas._fullLayout?.[axis.replace(/^([xy])/, "$1axis")];
       return found?._length ? found._length / Math.abs(found.range[1] - found.range[0]) : Infinity;
@@ -263,7 +281,8 @@ class PlotView {
   }
 
   resize() {
-    if (!this.built || Math.round(this.root.clientWidth) === this.built.width) return;
+    const width = Math.round(this.root.clientWidth);
+    if (!this.built || !width || (width === this.built.width && this.tall === this.built.tall)) return;
     cancelAnimationFrame(this.resizing);
     this.resizing = requestAnimationFrame(() => this.draw());
   }
@@ -346,6 +365,7 @@ class PlotView {
   remove() {
     clearTimeout(this.sending);
     this.resizer.disconnect();
+    this.endRoom();
     if (this.isListening) this.plotly.purge(this.canvas);
     this.root.remove();
   }

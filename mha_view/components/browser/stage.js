@@ -12,6 +12,7 @@ import { paint, readRamps, shadeOf } from "./stage_paint.js";
 import { Player } from "./stage_play.js";
 import { stillOf } from "./stage_still.js";
 import { addWords } from "./stage_words.js";
+import { onRoom, room } from "./room.js";
 import { readTheme } from "./theme.js";
 
 await loadStyles("plot.css", "stage.css");
@@ -61,6 +62,7 @@ class StageView {
     this.untold = {}; // what the server has not answered to
     this.resizer = new ResizeObserver(() => this.resize());
     this.resizer.observe(this.root);
+    this.endRoom = onRoom(() => this.layout && this.drawnWidth && this.draw());
     this.listen();
   }
 
@@ -95,7 +97,8 @@ class StageView {
   // --- Drawing -----------------------------------------------------------------------------
 
   resize() {
-    if (this.layout && Math.round(this.root.clientWidth) !== this.drawnWidth) this.draw();
+    const width = Math.round(this.root.clientWidth);
+    if (this.layout && width && width !== this.drawnWidth) this.draw();
   }
 
   draw() {
@@ -103,7 +106,10 @@ class StageView {
     const { header } = this;
     this.drawnWidth = Math.round(this.root.clientWidth);
     const letter = parseFloat(getComputedStyle(this.root).fontSize);
+    const around = [this.sentence, this.legend, this.root.querySelector(".th-layer-bar")];
+    const taken = around.reduce((sum, part) => sum + (part?.offsetHeight ?? 0) + 6, 0);
     this.layout = layOut({
+      tall: room() && !header.small ? room() - taken : null,
       width: this.drawnWidth || 900, letter, small: header.small, open: header.small ? null : this.head,
       sizes: { ...header.sizes, columns: header.blocks.x.values.shape[1] },
     });
@@ -157,7 +163,7 @@ class StageView {
   placeNames() {
     const { header, layout } = this;
     const { blocks, small } = header;
-    const letterWide = 0.36 * layout.letter; // of a shape's monospaced letters
+    const letterWide = (room() ? 0.46 : 0.36) * layout.letter; // of a shape's monospaced letters
     let before = -Infinity;
     let isLow = false;
     for (const [name, block] of Object.entries(blocks)) {
@@ -453,6 +459,7 @@ class StageView {
 
   remove() {
     this.resizer.disconnect();
+    this.endRoom();
     this.player.stop();
     clearTimeout(this.telling);
     this.root.remove();

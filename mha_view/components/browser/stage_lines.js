@@ -151,7 +151,7 @@ export class Lines {
       cut: [text(fill(words.cut ?? "", { n: sizes.heads }), between(v, turned), low, "th-hint")],
       turn: [
         text(words[rope ? "turn" : "no_turn"] ?? "", (turned.x + other.x + other.width) / 2, low, "th-hint"),
-        ...(rope ? [text(words.no_touch ?? "", still.x + still.width / 2, low, "th-hint")] : []),
+        ...(rope ? [text(words.no_touch ?? "", still.x + still.width / 2, low, "th-hint th-crowded")] : []),
       ],
       weigh: [text(`softmax(·/√${sizes.dHead})`, pattern.x + pattern.width / 2, low, "th-hint pattern")],
       stack: [text(words.stack ?? "", between(heads, concat), low, "th-hint")],

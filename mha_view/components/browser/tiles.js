@@ -1,6 +1,7 @@
 // How a grid of tiles is set: axes, labels, titles, backgrounds, colour bar.
 
 import { tileCorner } from "./cells.js";
+import { LETTER, thin } from "./room.js";
 
 const APART = 4; // pixels between two labels that stand side by side
 const SMALLEST_UPRIGHT = 11; // letters are made no smaller than this to stand upright
@@ -9,14 +10,15 @@ const BAR = 220; // pixels; the colour bar's length where there is room
 const BAR_ROOM = 14; // pixels beside it, where half of its last number stands
 
 /** Axes, height, backgrounds, titles and colour bar for a grid of tiles. */
-export function placeTiles(layout, { cells, titles, grid }, height, labels, theme, room) {
+export function placeTiles(layout, { cells, titles, grid }, height, labels, theme, room, { letter = 0, tall = null } = {}) {
   layBarAbove(layout);
   const { margin } = layout;
   const pixels = height ? (height - margin.t - margin.b) / cells.high : grid.cell;
-  const cell = Math.min(grid.cell, pixels);
-  const hasLabels = cell >= 13 && labels.rows;
+  const around = margin.t + margin.b + (labels.rows ? Math.max(40, 3.6 * letter) : 0);
+  const cell = Math.min(grid.cell, tall ? (tall - around) / cells.high : pixels);
+  const hasLabels = (letter || cell >= 13) && labels.rows;
   // Plotly makes room for the labels itself; the height allows for them so that cells stay square.
-  const below = margin.b + (hasLabels ? 40 : 0);
+  const below = margin.b + (hasLabels ? Math.max(40, 3.6 * letter) : 0);
   layout.height = height ?? Math.round(cells.high * cell + margin.t + below);
   layout.uirevision = `${layout.uirevision} ${cells.wide} ${cells.high}`;
   const bare = { showgrid: false, zeroline: false, showticklabels: false, ticks: "" };
@@ -26,7 +28,7 @@ export function placeTiles(layout, { cells, titles, grid }, height, labels, them
     ...bare, scaleanchor: "x", constrain: "domain", constraintoward: "top",
     range: [cells.high - 0.5, -0.5], ...layout.yaxis,
   };
-  if (hasLabels) labelTiles(layout, grid, labels, cell);
+  if (hasLabels) labelTiles(layout, grid, labels, cell, letter);
   layout.annotations = [...(layout.annotations ?? [])];
   for (let place = 0; place < grid.count; place += 1) {
     const { top, left } = tileCorner(grid, place);
@@ -80,9 +82,22 @@ export function fitLabels(layout, isNarrow) {
   };
 }
 
+/** A presented figure's labels: as large as they are, and as many as there is room for. */
+export function thinLabels(layout, parts) {
+  const { width, height, margin } = layout;
+  const long = Math.max(...["xaxis", "yaxis"].map((name) => layout[name]?.tickvals?.length ?? 0));
+  if (!long || !parts.some((part) => part.matrices.length)) return;
+  for (const [name, pixels] of [["xaxis", plotWidth(layout)], ["yaxis", height - margin.t - margin.b - 110]]) {
+    const axis = layout[name];
+    if (!axis?.tickvals?.length) continue;
+    const span = Math.max(...axis.tickvals) - Math.min(...axis.tickvals) + 1;
+    layout[name] = thin(axis, pixels / span);
+  }
+}
+
 /** The letters' size at which labels stand side by side `column` pixels apart; 0 if at none. */
-function levelSize({ tickvals, ticktext }, column, letter, font) {
-  for (let size = letter; size >= Math.min(letter, SMALLEST_UPRIGHT); size -= 1) {
+function levelSize({ tickvals, ticktext }, column, letter, font, least = SMALLEST_UPRIGHT) {
+  for (let size = letter; size >= Math.min(letter, least); size -= 1) {
     const widths = ticktext.map((text) => textWidth(text, size, font));
     const fits = (width, index) =>
       !index || (width + widths[index - 1]) / 2 + APART <= column * (tickvals[index] - tickvals[index - 1]);
@@ -133,10 +148,13 @@ function layBarAbove(layout) {
 }
 
 /** Tokens beside the first column of tiles and under the last row, where letters fit. */
-function labelTiles(layout, grid, { rows, columns }, cell) {
+function labelTiles(layout, grid, { rows, columns }, cell, letter) {
   const escape = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  // Presented, every second label of a tile is left out where all would lie on one another.
+  const step = letter ? Math.max(1, Math.ceil((1.2 * LETTER) / cell)) : 1;
   const along = (count, labels, start) =>
-    Array.from({ length: count }, (_, index) => [start + index, escape(labels[index] ?? "")]);
+    Array.from({ length: count }, (_, index) => [start + index, escape(labels[index] ?? "")])
+      .filter((_, index) => index % step === 0);
   const down = Array.from({ length: grid.rows }, (_, row) =>
     along(grid.height, rows, tileCorner(grid, row * grid.columns).top)).flat();
   // A place without a tile has no labels under it.
@@ -145,11 +163,11 @@ function labelTiles(layout, grid, { rows, columns }, cell) {
     along(grid.breadth, columns ?? rows, tileCorner(grid, column).left)).flat();
   const show = (pairs) => ({
     showticklabels: true, tickvals: pairs.map(([at]) => at), ticktext: pairs.map(([, text]) => text),
-    tickfont: { size: Math.min(12, Math.round(cell * 0.8)) },
+    tickfont: { size: letter ? LETTER : Math.min(12, Math.round(cell * 0.8)) },
   });
   layout.yaxis = { ...show(down), ...layout.yaxis, showticklabels: true };
   const below = show(across);
-  const level = levelSize(below, cell, below.tickfont.size, fontOf(layout));
+  const level = levelSize(below, cell, below.tickfont.size, fontOf(layout), letter ? LETTER : undefined);
   if (level) below.tickfont.size = level;
   layout.xaxis = { ...below, tickangle: level ? 0 : -60, ...layout.xaxis, showticklabels: true };
 }
