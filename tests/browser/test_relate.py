@@ -81,7 +81,7 @@ def test_pasting_typing_and_mending_a_config(page: Page, server: str) -> None:
 def test_what_fits_wavelengths_batches_and_a_gguf_header(
     page: Page, server: str, tmp_path: Path
 ) -> None:
-    scene = Scene(model="llama3.1-8b", batch=4, memory=48)
+    scene = Scene(model="llama3.1-8b", others=(), batch=4, memory=48)
     page.goto(f"{server}/sizes?{urlencode(write_link(scene))}")
     settle(page)
     main = page.locator(".stMain")
