@@ -115,15 +115,14 @@ class Presenter {
     this.tell(slide);
   }
 
-  /** What the picture's companions leave of the screen's height. */
+  /** The screen's height from where the picture begins to the bar, less what stands below it. */
   measure({ leaves, main }) {
     const bar = this.root.closest(".st-key-present_bar")?.getBoundingClientRect().height ?? 0;
-    const around = getComputedStyle(this.main);
-    const padding = parseFloat(around.paddingTop) + 8;
-    const others = leaves.filter((leaf) => leaf !== main).map((leaf) => leaf.getBoundingClientRect());
-    // Words beside the picture cost nothing; those above or below it their height and a gap.
-    const taken = others.reduce((sum, { height }) => sum + (height ? height + 14 : 0), 0);
-    return Math.max(260, Math.floor(window.innerHeight - bar - padding - taken));
+    const scrolled = document.querySelector('[data-testid="stMain"]')?.scrollTop ?? 0;
+    const top = (main?.getBoundingClientRect().top ?? 0) + scrolled;
+    const below = leaves.slice(leaves.indexOf(main) + 1).map((leaf) => leaf.getBoundingClientRect().height);
+    const taken = below.reduce((sum, height) => sum + (height ? height + 14 : 0), 0);
+    return Math.max(260, Math.floor(window.innerHeight - bar - top - taken - 6));
   }
 
   tell({ title }) {
