@@ -114,7 +114,7 @@ def draw_question(words: Words, station: Station) -> None:
     """At the end of a presented station, the question to the class and its answer, covered."""
     facts = facts_of(state.scene(), words)
     with st.container(border=True, key="question"):
-        st.markdown(f"##### {words('class.ask')}")
+        st.markdown(f"##### {words('class.question')}")
         st.markdown(words.lesson("class", f"ask_{station.page}", **facts))
         with st.container(key="revealed_question"):
             st.success(words.lesson("class", f"answer_{station.page}", **facts))
