@@ -166,10 +166,9 @@ class Page:
         if not self.fragments or self.name not in (*WEIGHED, *(COLUMNS if merges else ())):
             return
         controls.draw_merging(self.words)
-        if merges and self.name in WEIGHED:
-            st.caption(self.words("merged.weights"))
-        if merges and self.name in COLUMNS:
-            st.caption(self.words("merged.columns"))
+        if merges:
+            kind = "columns" if self.name in COLUMNS else "weights"
+            st.caption(self.words(f"merged.{kind}"))
 
     def draw_chips(self, *names: str) -> None:
         """Every symbol of the page: its size or shape, and behind it one sentence.
