@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: run serve test check browser bench bench-ui bench-load bench-memory bench-real models notebooks clean bench-sizes
+.PHONY: run serve test check browser bench bench-ui bench-load bench-memory bench-real bench-writing models notebooks clean bench-sizes
 
 run: $(VENV)/run.stamp
 	$(BIN)/streamlit run app.py --server.port $(PORT)
@@ -47,6 +47,9 @@ bench-real: $(VENV)/test.stamp
 
 models: $(VENV)/run.stamp
 	$(BIN)/python -m mha_core.real.fetch
+
+bench-writing: $(VENV)/test.stamp
+	$(BIN)/python -m benchmarks.writing $(if $(MODEL),--model $(MODEL))
 
 notebooks: $(VENV)/test.stamp
 	$(BIN)/python -m tests.browser.find_browser --install

@@ -7,7 +7,7 @@ head, in which the last token looks at all that is there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,6 +18,9 @@ from mha_core.arrays import Array
 from mha_core.brief import brief
 from mha_core.errors import ConfigError
 from mha_core.values import check_count, check_finite
+
+Head = tuple[int, int]  # layer, head
+Edge = tuple[int, int, int, int]  # layer, head, query, key
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,21 @@ class Writer(Protocol):
             ids: all tokens so far, at least one.
             past: of an earlier `Next`; what the two have in common from the start is not read
                 again.
+        """
+
+    def read_without(
+        self, ids: Sequence[int], heads: Collection[Head], edge: Edge | None = None
+    ) -> NDArray[np.float32]:
+        """Say what would come after these tokens if some heads gave nothing.
+
+        Args:
+            ids: all tokens so far; every one is read anew.
+            heads: (layer, head) pairs whose output is zero before W_o, at every token.
+            edge: (layer, head, query, key) that may not be looked along; the rest of the row is
+                scaled back to what it was in all.
+
+        Returns:
+            [vocabulary], the logits.
         """
 
 

@@ -132,6 +132,10 @@ REAL_MESSAGES: dict[str, str] = {
         "heads and their MLP add, and say what comes next; only such a model is open to paths. "
         "Choose another one, or change heads alone."
     ),
+    "real.silent": (
+        "{name} does not say what comes next: it reads texts that are there. Choose a model that "
+        "writes."
+    ),
     "real.hub.off": (
         "{name} is not in {root}, and the hub is not asked. Put the model's folder there, or set "
         "TWELVE_HEADS_HUB=1."

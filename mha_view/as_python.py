@@ -36,7 +36,10 @@ def write_python(scene: Scene, step: str = "pattern") -> str:
     """
     scene = compute.resolve(scene)
     numpy = ["import numpy as np", ""] if scene.shift else []
-    lines = _trained(scene) if compute.is_trained(scene) else _random(scene)
+    if scene.weights == "real":
+        lines = _real(scene)
+    else:
+        lines = _trained(scene) if compute.is_trained(scene) else _random(scene)
     return "\n".join([*numpy, *lines, f"value = trace[{step!r}].article_value"])
 
 
@@ -71,6 +74,17 @@ def _trained(scene: Scene) -> Iterator[str]:
     if scene.shift:
         yield f"positions = range({scene.shift}, {scene.shift} + trace.n_tokens)"
         yield "trace = walk_again(trace, positions=np.array(positions))"
+
+
+def _real(scene: Scene) -> Iterator[str]:
+    """A layer of another people's model, out of the folder where it lies."""
+    yield "from mha_core.real.layer import real_layer"
+    yield "from mha_core.real.load import load_model"
+    yield ""
+    yield f"text = {_text(scene)!r}"
+    yield f"model = load_model({scene.real!r}, device='cpu')"
+    layer = min(scene.layer, compute.n_layers_of(scene) - 1)
+    yield f"trace = real_layer(model, model.encode(text), {layer}).trace"
 
 
 def _random(scene: Scene) -> Iterator[str]:
@@ -112,7 +126,11 @@ def _imports(names: list[str]) -> Iterator[str]:
 def _text(scene: Scene) -> str:
     """The text as far as it is read."""
     reading = compute.reading_of(scene)
-    return scene.text[: reading.tokens[-1].end] if reading.n_left_out else scene.text
+    return (
+        scene.text[: max(token.end for token in reading.tokens)]
+        if reading.n_left_out
+        else scene.text
+    )
 
 
 def _mask(scene: Scene, n_tokens: str) -> str:

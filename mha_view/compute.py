@@ -19,15 +19,16 @@ from numpy.typing import NDArray
 
 from mha_core.config import AttentionConfig
 from mha_core.errors import ConfigError, TwelveHeadsError
-from mha_core.masks import named_mask
+from mha_core.masks import MaskName, named_mask
 from mha_core.rope import Rope
-from mha_view import limits, live
+from mha_view import limits, live, real, real_walk
 from mha_view.scene import Scene
 from mha_view.store import STORE, kept
+from mha_view.walks import Reading as Reading
+from mha_view.walks import Walk as Walk
 
 if TYPE_CHECKING:
     from mha_core.language.known import Unlearned
-    from mha_core.language.tokenizer import Token
     from mha_core.model.toy import ToyModel
     from mha_core.trace import AttentionTrace
     from mha_core.weights import AttentionWeights, Floats
@@ -40,24 +41,6 @@ TOY_FEATURES, TOY_HEADS, TOY_LAYERS = 96, 6, 3
 DEVICE_TOKENS = 256
 # More cells of patterns than these (twelve heads of 256 tokens) take a part of a second and more.
 HEAVY_CELLS = 12 * 256**2
-
-
-@dataclass(frozen=True)
-class Reading:
-    """A text as the layer sees it.
-
-    Attributes:
-        tokens: one a column of X, `<bos>` first where the model adds one.
-        labels: what is printed for each token.
-        n_left_out: tokens of the text beyond `MOST_TOKENS`.
-    """
-
-    tokens: tuple[Token, ...]
-    labels: tuple[str, ...]
-    n_left_out: int
-
-    def __len__(self) -> int:
-        return len(self.tokens)
 
 
 @kept
@@ -102,24 +85,44 @@ def fragments_of(scene: Scene) -> frozenset[int]:
 
 def is_trained(scene: Scene) -> bool:
     """Whether the scene's weights have learned anything."""
+    return scene.weights in ("toy", "live", "real")
+
+
+def is_ours(scene: Scene) -> bool:
+    """Whether the scene's weights are a model of this project's kind."""
     return scene.weights in ("toy", "live")
 
 
 def resolve(scene: Scene) -> Scene:
-    """The scene as it can be walked: the shipped model where its own is not in this session."""
-    lacks = scene.weights == "live" and live.find(scene) is None
+    """The scene as it can be walked: the shipped model where its own is not in this session, or
+    not on this server. Another people's model is read as it was made, whatever else was chosen."""
+    if scene.weights == "real" and (card := real.card_of(scene)) is not None:
+        mask: MaskName = "two_way" if card.causal is False else "causal"
+        return scene.with_(real=card.name, mask=mask, rope=True, shift=0)
+    lacks = scene.weights == "real" or (scene.weights == "live" and live.find(scene) is None)
     return scene.with_(weights="toy") if lacks else scene
 
 
+def is_ready(scene: Scene) -> bool:
+    """Whether a scene's tokens and sizes are there without loading a model first."""
+    return scene.weights != "real" or real.find(scene) is not None
+
+
 def model_of(scene: Scene) -> ToyModel:
-    """The trained model of a scene with trained weights."""
+    """The model of a scene with weights of this project's kind."""
     kept = live.find(scene)
     return load_weights() if kept is None else kept.model
 
 
 def reading_of(scene: Scene) -> Reading:
-    """The scene's sentence; a trained model puts `<bos>` before it."""
-    return read_text(scene.text, is_trained(scene))
+    """The scene's sentence; a model of this project's puts `<bos>` before it.
+
+    Raises:
+        DataError: another people's model cannot read the text.
+    """
+    if scene.weights == "real":
+        return real_walk.read_text(real.name_of(scene), scene.text)
+    return read_text(scene.text, is_ours(scene))
 
 
 def config_of(scene: Scene) -> AttentionConfig:
@@ -127,8 +130,10 @@ def config_of(scene: Scene) -> AttentionConfig:
 
     The mask is not in them: `keep_of` gives it, whichever it is.
     """
+    if scene.weights == "real":
+        return real_walk.config_of(real.name_of(scene), scene.layer)
     rope = Rope(base=float(scene.base), pairing=scene.pairing)
-    if is_trained(scene):
+    if is_ours(scene):
         d_model, n_heads, _ = _trained_sizes(scene)
         return AttentionConfig(d_model, n_heads, rope=Rope() if scene.rope else None, causal=False)
     if scene.weights == "article":
@@ -151,7 +156,11 @@ def config_of(scene: Scene) -> AttentionConfig:
 
 def n_layers_of(scene: Scene) -> int:
     """How many layers the scene's weights have."""
-    return _trained_sizes(scene)[2] if is_trained(scene) else 1
+    if scene.weights == "real":
+        model, card = real.find(scene), real.card_of(scene)
+        stated = TOY_LAYERS if card is None else card.n_layers or 1
+        return stated if model is None else model.n_layers
+    return _trained_sizes(scene)[2] if is_ours(scene) else 1
 
 
 def _trained_sizes(scene: Scene) -> tuple[int, int, int]:
@@ -174,7 +183,7 @@ def outside_training(scene: Scene) -> list[str]:
 
     A model trained in the session only ever saw repeats of nouns, so that is always said.
     """
-    if not is_trained(scene):
+    if not is_ours(scene):
         return []
     is_live = live.find(scene) is not None
     ways = {
@@ -197,20 +206,6 @@ def load_weights() -> ToyModel:
     return load_toy_model()
 
 
-@dataclass(frozen=True, eq=False)
-class Walk:
-    """A sentence through all layers of the scene's weights.
-
-    Attributes:
-        layers: a trace a layer.
-        logits: [token, vocabulary], what the trained model expects next, −inf for words that did
-            not compete in its training; None for random weights.
-    """
-
-    layers: tuple[AttentionTrace, ...]
-    logits: NDArray[np.float32] | None
-
-
 def walk_key(scene: Scene) -> tuple[object, ...]:
     """What the numbers of a scene depend on, and nothing else."""
     own_sizes = (
@@ -221,6 +216,7 @@ def walk_key(scene: Scene) -> tuple[object, ...]:
     return (
         scene.text, scene.weights, scene.mask, scene.rope, scene.shift,
         None if kept is None else kept.name,
+        ("real", scene.real) if scene.weights == "real" else None,
         None if is_trained(scene) else scene.seed,
         own_sizes if scene.weights == "custom" else None,
         own_mask if scene.mask in ("window", "prefix", "sink_window") else None,
@@ -230,6 +226,8 @@ def walk_key(scene: Scene) -> tuple[object, ...]:
 def walk_of(scene: Scene) -> Walk:
     """The walk of a scene, from the store where it was walked before."""
     scene = resolve(scene)
+    if scene.weights == "real":
+        return real_walk.walk_of(scene.real, scene.text)
     uses = () if is_trained(scene) else (_weights_key(scene), _embedding_key(scene))
     return STORE.get(("walk", walk_key(scene)), lambda: _walk_scene(scene), uses)
 
@@ -237,6 +235,10 @@ def walk_of(scene: Scene) -> Walk:
 def is_heavy(scene: Scene) -> bool:
     """Whether walking a scene takes long enough to wait in line for, and it has not been walked."""
     scene = resolve(scene)
+    if scene.weights == "real":
+        layer = min(scene.layer, n_layers_of(scene) - 1)
+        key = real_walk.layer_key(scene.real, scene.text, layer)
+        return real.find(scene) is None or key not in STORE
     try:
         n_heads = config_of(scene).n_heads
     except TwelveHeadsError:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import streamlit as st
 
-from mha_view import compute, limits, live, state, thread
+from mha_view import compute, limits, live, real, state, thread
 from mha_view.panel import literal
 from mha_view.scene import (
     Axes,
@@ -20,6 +20,9 @@ from mha_view.scene import (
 from mha_view.texts import TEXTS
 from mha_view.unlearned import mark_labels
 from mha_view.words import LANGS, Words
+
+if TYPE_CHECKING:
+    from mha_core.real.folder import ModelCard
 
 MOST_CHIPS = 40
 SAID_AGAIN = "\u200b"  # no letter: it tells the second `the` from the first, and is not seen
@@ -93,13 +96,14 @@ def draw_settings(words: Words) -> None:
                     format_func=lambda layer: words("layer.option", layer=layer),
                     **state.bind("layer", shown=min(now.layer, n_layers - 1)),
                 )
-        with st.popover(words("mask.button", name=words(f"mask.{now.mask}"))):
-            _draw_mask(words)
-        on = words("rope.on" if now.rope else "rope.off")
-        with st.popover(words("rope.button", state=on)):
-            _draw_rope(words)
+        if compute.resolve(now).weights != "real":  # which is read with its own
+            with st.popover(words("mask.button", name=words(f"mask.{now.mask}"))):
+                _draw_mask(words)
+            on = words("rope.on" if now.rope else "rope.off")
+            with st.popover(words("rope.button", state=on)):
+                _draw_rope(words)
         # Seldom touched, so behind one button, which names the weights once they are others.
-        with st.popover(words("more.button" if now.weights == "toy" else f"weights.{now.weights}")):
+        with st.popover(_name_weights(words)):
             _draw_weights(words)
             st.radio(
                 words("axes.label"),
@@ -117,15 +121,30 @@ def draw_settings(words: Words) -> None:
         )
 
 
+def _name_weights(words: Words) -> str:
+    """What the button over the weights says."""
+    now = state.scene()
+    card = real.card_of(now)
+    if card is not None:
+        return literal(card.name)
+    return words("more.button" if now.weights == "toy" else f"weights.{now.weights}")
+
+
 def _draw_weights(words: Words) -> None:
     """Whose learned parameters, and the reader's own sizes."""
+    has_real = bool(real.usable()) or state.scene().weights == "real"
+    names = [name for name in get_args(WeightsName) if has_real or name != "real"]
     st.radio(
         words("weights.label"),
-        get_args(WeightsName),
+        names,
         format_func=lambda name: words(f"weights.{name}"),
-        captions=[words(f"weights.{name}.caption") for name in get_args(WeightsName)],
+        captions=[words(f"weights.{name}.caption") for name in names],
         **state.bind("weights"),
     )
+    if not has_real:
+        st.caption(words("real.none"))
+    if state.scene().weights == "real":
+        _draw_models(words)
     if state.scene().weights == "live":
         st.caption(live.describe(live.settings_of(state.scene()), words))
     if compute.is_trained(state.scene()):
@@ -148,6 +167,58 @@ def _draw_weights(words: Words) -> None:
                 **state.bind(field),
             )
     st.number_input(words("size.seed"), 0, 2**31 - 1, step=1, **state.bind("seed"))
+
+
+def _draw_models(words: Words) -> None:
+    """Which of other people's models, what is known of it, and those that are refused."""
+    card = real.card_of(state.scene())
+    by_name = {each.name: each for each in real.usable()}
+    if by_name:
+        chosen = None if card is None else card.name
+        st.session_state["real_model"] = chosen
+        st.selectbox(
+            words("real.label"), list(by_name), key="real_model", placeholder=words("real.choose"),
+            on_change=lambda: state.change(real=st.session_state["real_model"], digest=""),
+        )  # fmt: skip
+    if card is not None:
+        st.caption(describe_model(card, words))
+        st.caption(words("real.as_made"))
+    for refused in real.cards():
+        if refused.problem is not None:
+            st.caption(f"✗ {words.error(refused.problem)}")
+
+
+def describe_model(card: ModelCard, words: Words) -> str:
+    """What is known of a model, in one line."""
+    known = [
+        card.kind,
+        words("real.sizes", layers=card.n_layers, heads=card.n_heads) if card.n_layers else "",
+        f"{card.n_bytes / 1e6:,.0f} MB",
+        words("real.quantised", how=card.quantised) if card.quantised else "",
+        card.licence,
+    ]
+    return " · ".join(literal(part) for part in known if part)
+
+
+def draw_model_notice(words: Words) -> None:
+    """Where a scene names a model that is not here, or has changed, say so; offer the nearest."""
+    now = state.scene()
+    if now.weights != "real":
+        return
+    card = real.card_of(now)
+    if card is None:
+        nearest = real.nearest_to(now.real)
+        name = literal(now.real or "?")
+        st.warning(words("real.gone" if nearest else "real.gone.none", name=name))
+        if nearest is not None:
+            st.button(
+                words("real.nearest", name=nearest.name), key="real_nearest", type="primary",
+                **state.setter(real=nearest.name, digest=""),
+            )  # fmt: skip
+        return
+    known = real.SHELF.digest_of(card.name)
+    if now.digest and known and now.digest != known:
+        st.warning(words("real.changed", name=literal(card.name)))
 
 
 def _draw_mask(words: Words) -> None:

@@ -18,6 +18,8 @@ def draw_glossary(words: Words) -> None:
         told = glossary(state.scene(), words)
     except TwelveHeadsError:
         return  # the page says what is wrong with the sizes
+    if not told:
+        return  # the model is not there yet
     with st.popover(words("symbols.all"), type="tertiary"):
         st.html(told)
 

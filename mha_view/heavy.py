@@ -10,9 +10,11 @@ from typing import Any
 import streamlit as st
 
 from mha_core.errors import ConfigError, TwelveHeadsError
-from mha_view import compute, limits
+from mha_view import compute, limits, real_walk
 from mha_view.jobs import Job, Line, Make
+from mha_view.real import SHELF
 from mha_view.scene import Scene
+from mha_view.store import STORE
 from mha_view.words import Words
 
 TICK = 0.25  # seconds between two looks at a job
@@ -94,10 +96,40 @@ def walk_of(words: Words, scene: Scene) -> compute.Walk:
     if not compute.is_heavy(scene):
         return compute.walk_of(scene)
     scene = compute.resolve(scene)
+    if scene.weights == "real":
+        key = (compute.walk_key(scene), scene.layer)
+        wait_for(words, "walk", key, once(compute.layer_of, scene))
+        return compute.walk_of(scene)
     found: compute.Walk = wait_for(
         words, "walk", compute.walk_key(scene), once(compute.walk_of, scene)
     )
     return found
+
+
+def read_of(words: Words, scene: Scene) -> compute.Walk:
+    """The walk of a scene whose patterns are wanted, and no layer's steps."""
+    scene = compute.resolve(scene)
+    if scene.weights != "real":
+        return walk_of(words, scene)
+    bring(words, scene, patterns=True)
+    return compute.walk_of(scene)
+
+
+def bring(words: Words, scene: Scene, *, patterns: bool = False) -> None:
+    """Wait until another people's model is loaded, where a scene names one.
+
+    Args:
+        words: the reader's words.
+        scene: resolved.
+        patterns: whether every head's pattern of the scene's text is wanted, too.
+    """
+    if scene.weights != "real":
+        return
+    name = scene.real
+    if SHELF.find(name) is None:
+        wait_for(words, "model", name, once(SHELF.load, name), told="heavy.loading")
+    if patterns and real_walk.patterns_key(name, scene.text) not in STORE:
+        wait_for(words, "walk", (name, scene.text), once(real_walk.patterns_of, name, scene.text))
 
 
 def differences_of(words: Words, scene: Scene, walk: compute.Walk) -> compute.Differences:
@@ -108,7 +140,7 @@ def differences_of(words: Words, scene: Scene, walk: compute.Walk) -> compute.Di
         scene: whose layer.
         walk: the scene's walk, held so that it is not computed again meanwhile.
     """
-    if walk.layers[0].pattern.size * len(walk.layers) <= compute.HEAVY_CELLS:
+    if compute.layer_of(scene, walk).pattern.size * len(walk.layers) <= compute.HEAVY_CELLS:
         return compute.differences_of(scene)
     scene = compute.resolve(scene)
     key = (compute.walk_key(scene), scene.layer)
@@ -122,6 +154,8 @@ def wait_for(
     key: Hashable,
     make: Make,
     tell: Callable[[Any], tuple[float, str]] | None = None,
+    *,
+    told: str = "heavy.working",
 ) -> Any:
     """What a heavy job finds last; the page ends with a message where there is nothing.
 
@@ -134,6 +168,7 @@ def wait_for(
         key: what is computed: equal keys are computed once.
         make: see `Job`.
         tell: how far it is, as a share and in words, by the last thing it found.
+        told: the word that says what is done.
     """
     stopped = f"stopped_{kind}"
     if st.session_state.get(stopped) == key:
@@ -148,7 +183,7 @@ def wait_for(
         st.button(words("heavy.again"), key=f"again_{kind}", type="primary")
         st.stop()
     if not job.ended.wait(TICK):
-        _wait(job, words, stopped, tell)
+        _wait(job, words, stopped, tell, told)
     if job.failure is not None:
         tell_failure(job.failure, words)
         st.stop()
@@ -158,7 +193,11 @@ def wait_for(
 
 
 def _wait(
-    job: Job, words: Words, stopped: str, tell: Callable[[Any], tuple[float, str]] | None
+    job: Job,
+    words: Words,
+    stopped: str,
+    tell: Callable[[Any], tuple[float, str]] | None,
+    work: str,
 ) -> None:
     """Show where the job stands until it has ended."""
     place = st.empty()
@@ -175,7 +214,7 @@ def _wait(
                 elif tell is not None and job.found:
                     st.progress(*tell(job.found[-1]))
                 else:
-                    st.info(words("heavy.working"), icon="⏳")
+                    st.info(words(work), icon="⏳")
     finally:
         if not job.ended.is_set():
             line().leave(session_name(), job.kind)

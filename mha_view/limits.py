@@ -47,6 +47,8 @@ TABLE = (
     Limit("MOST_FEATURES", 16_384, 1024, "features of weights of one's own: d, and h · d_head"),
     Limit("MOST_LIVE_FEATURES", 96, 48, "features of a model trained in a session", least=32),
     Limit("CACHE_MB", 256, 256, "MiB kept of what was computed", least=16),
+    Limit("REAL_CELLS", 2**24, 2**23, "cells of all patterns of another people's model"),
+    Limit("MODELS_MB", 6144, 2048, "MiB of the numbers of loaded models of other people"),
     Limit("UPLOAD_MB", 2, 2, "MiB of an uploaded file"),
     Limit("WORKERS", 1, 1, "heavy jobs at a time"),
     Limit("QUEUE", 64, 24, "heavy jobs that wait", least=0),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mha_core.errors import TwelveHeadsError
-from mha_view import compute
+from mha_view import compute, real
 from mha_view.scene import DEFAULTS, FIELD_OF, HEADED, Scene, write_link
 
 # Fields of a scene that count layers or heads: which of the two sizes bounds them.
@@ -27,6 +27,9 @@ def link_of(scene: Scene) -> dict[str, str]:
     if picked is not None and picked.figure in HEADED and picked.head >= heads:
         picked = None
     shown = scene.with_(**bounded, off=existing_off(scene), picked=picked)
+    if (card := real.card_of(scene)) is not None:
+        known = real.SHELF.digest_of(card.name)
+        shown = shown.with_(real=card.name, digest=scene.digest or known)
     return write_link(shown)
 
 
@@ -58,6 +61,8 @@ def sizes_of(scene: Scene) -> tuple[int, int]:
     """How many layers and heads the scene's weights have, a session's model by its settings."""
     if scene.weights == "live":
         return scene.live_layers, scene.live_h
+    if scene.weights == "real":
+        return real.sizes_stated(scene) or (compute.TOY_LAYERS, compute.TOY_HEADS)
     try:
         return compute.n_layers_of(scene), compute.config_of(scene).n_heads
     except TwelveHeadsError:  # sizes that do not fit together, which the page says
@@ -65,9 +70,8 @@ def sizes_of(scene: Scene) -> tuple[int, int]:
 
 
 def existing_off(scene: Scene) -> tuple[tuple[int, int], ...]:
-    """The heads to switch off that the shipped model, whose heads they are, does have."""
-    return tuple(
-        (layer, head)
-        for layer, head in scene.off
-        if layer < compute.TOY_LAYERS and head < compute.TOY_HEADS
-    )
+    """The heads to switch off that there are: the shipped model's, or those of another people's
+    model."""
+    sizes = real.sizes_stated(scene) if scene.weights == "real" else None
+    layers, heads = sizes or (compute.TOY_LAYERS, compute.TOY_HEADS)
+    return tuple((layer, head) for layer, head in scene.off if layer < layers and head < heads)

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
 import streamlit as st
 
 from mha_core.config import AttentionConfig
 from mha_core.errors import TwelveHeadsError
-from mha_view import compute, controls, heavy, state, thread, warmup
+from mha_view import compute, controls, heavy, real, real_walk, state, thread, warmup
 from mha_view.as_python import STEP_OF, write_python
 from mha_view.classroom import share
 from mha_view.export import save_page
 from mha_view.formulas import FORMULAS, formula
 from mha_view.grouping import Grouping, group_tokens
+from mha_view.panel import literal
 from mha_view.scene import TOKEN_AXIS, Scene
 from mha_view.show import Picture, settings_of, show
 from mha_view.symbols import symbols
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from mha_core.trace import AttentionTrace
 
 
+# Pages that show no step before queries and keys are turned.
+WITHOUT_PROJECTIONS = ("concat", "output")
 AnyPage = TypeVar("AnyPage", bound="Page")
 
 # On which pages a head or a token is chosen by chips; on a page not named, a head. On the first
@@ -60,6 +63,9 @@ STEP_WORDS = {
 @dataclass(frozen=True)
 class Page:
     """A page of the walk, as its file uses it."""
+
+    # What of another people's model must be there before the page is drawn.
+    needs: ClassVar[Literal["layer", "patterns", "model"]] = "layer"
 
     name: str
     words: Words
@@ -126,7 +132,10 @@ class Page:
         }
 
     def text(self, part: str, **values: object) -> str:
-        """A part of this page's lesson."""
+        """A part of this page's lesson; of another people's model, in its own words where there
+        are any."""
+        if self.scene.weights == "real" and self.words.has_lesson(self.name, f"{part}_real"):
+            part = f"{part}_real"
         return self.words.lesson(self.name, part, **{**self.sizes(), **values})
 
     def draw_headline(self) -> DeltaGenerator | None:
@@ -317,30 +326,61 @@ def open_page_as(kind: type[AnyPage], name: str, now: Scene | None = None) -> An
     """
     now = compute.resolve(now or state.scene())
     words = Words(now.lang)
-    controls.check_text(words)
+    if now.text.strip():
+        heavy.bring(words, now, patterns=kind.needs == "patterns")
     try:
+        controls.check_text(words)
         config = compute.config_of(now)
     except TwelveHeadsError as error:
         st.error(words.error(error))
         st.stop()
     reading = compute.reading_of(now)
-    walk = heavy.walk_of(words, now) if compute.is_heavy(now) else None  # before anything needs it
+    walk = None
+    is_real = now.weights == "real"
+    if (kind.needs == "layer" or not is_real) and compute.is_heavy(now):
+        walk = heavy.walk_of(words, now)  # before anything needs it
+    if kind.needs == "layer" and is_real:
+        config = compute.layer_of(now).config
+    hidden = real_walk.hidden_of(now) if kind.needs == "layer" else None
+    if hidden is not None and name not in WITHOUT_PROJECTIONS:
+        st.title(words.lesson(name, "title"))
+        st.info(words.error(hidden))
+        st.stop()
     page = kind(name, words, now, config, reading)
     if walk is not None:
         vars(page)["walk"] = walk
     map_place = page.draw_headline()
     warmup.tell_first_words()
-    if map_place is not None:
+    if map_place is not None and hidden is None:
         with map_place:
             stage.draw_map(name, words, now, page.trace, page.head, page.focus)
     if not compute.is_trained(now):
         st.html(f'<p class="standing">{words("random.chip")}</p>')
+    if is_real:
+        tell_model(page)
     page.draw_thread()
     page.draw_merging()
     draw_unlearned(words, now)
     for way in compute.outside_training(now):
         st.caption(f"⚠ {words(f'outside.{way}', most=compute.TRAINED_TOKENS)}")
     return page
+
+
+def tell_model(page: Page) -> None:
+    """Whose numbers these are, and what was done to them before."""
+    card, words = real.card_of(page.scene), page.words
+    if card is None:
+        return
+    name = literal(card.name)
+    layer = min(page.scene.layer, compute.n_layers_of(page.scene) - 1)
+    told = [
+        words("real.layer", name=name, layer=layer)
+        if page.needs == "layer"
+        else words("real.whole", name=name)
+    ]
+    if card.quantised:
+        told.append(words("real.rounded", how=literal(card.quantised)))
+    st.caption(" ".join(told))
 
 
 def distinct(options: Mapping[str, str], answer: str) -> dict[str, str]:
@@ -365,7 +405,9 @@ def draw_check(page: Page) -> None:
         )
         for name in differences.absolute
     }
-    figures = {
+    proof = real_walk.proof_of(page.scene)
+    figures = {} if proof is None else {"check.captured": f"{max(proof.values()):.1e}"}
+    figures |= {
         "check.pattern": f"{differences.absolute['pattern']:.1e}",
         "check.worst": f"{differences.relative[worst]:.1e}",
         "check.fused": f"{differences.fused:.1e}",
@@ -380,6 +422,8 @@ def draw_check(page: Page) -> None:
                 words(key, value=value, step=named[worst]) for key, value in figures.items()
             )
         )
+        if proof is not None:
+            st.markdown(words("check.real", name=literal(real.name_of(page.scene))))
         rows = [
             (words("check.step"), words("check.absolute"), words("check.relative")),
             ("---", "---:", "---:"),

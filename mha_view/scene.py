@@ -14,13 +14,14 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
+from urllib.parse import quote, unquote
 
 from mha_core.masks import MaskName as MaskName
 from mha_core.rope import Pairing as Pairing
 from mha_view.texts import DEFAULT_TEXT, TELLING, TEXTS
 
 Lang = Literal["en", "zh"]
-WeightsName = Literal["toy", "live", "article", "custom"]
+WeightsName = Literal["toy", "live", "article", "custom", "real"]
 Axes = Literal["article", "torch"]
 ColourScale = Literal["linear", "sqrt", "log"]
 Sorting = Literal[
@@ -66,9 +67,10 @@ N_CUTS = 5  # steps of the circuit's story
 LIVE_WIDTHS, LIVE_HEADS, LIVE_LAYERS = (32, 48, 64, 96), (1, 2, 4, 8), (1, 2, 3)
 LIVE_STEPS = 300
 # The tokens that a model with these weights puts before the text's first: `<bos>`.
-TOKENS_BEFORE = {"toy": 1, "live": 1, "article": 0, "custom": 0}
+TOKENS_BEFORE = {"toy": 1, "live": 1, "article": 0, "custom": 0, "real": 0}
 # What the new tokens go on from, and are tokens of.
-WRITES = ("text", "weights", "live_d", "live_h", "live_layers", "live_seed", "live_steps")
+WRITES = ("text", "weights", "real", "live_d", "live_h", "live_layers", "live_seed",
+          "live_steps")  # fmt: skip
 # The pictures of the walk whose cells are of one token: on which axis it stands.
 TOKEN_AXIS = {
     "pattern": "row", "q": "column", "heads": "column", "concat": "column", "out": "column",
@@ -97,6 +99,8 @@ class Scene:
         lang: language of every word on screen.
         text: the sentence, exactly as typed.
         weights: whose learned parameters the sentence goes through.
+        real: which model's, where they are another people's: its folder's name; "" for the first.
+        digest: what that model's files were when a link to it was written, "" where nobody knows.
         layer: layer of the trained model, from 0.
         head: the head looked at, from 0.
         focus: the token that every page is about, counted from the text's first, so that it stays
@@ -120,6 +124,7 @@ class Scene:
         own_route: the teacher's own, as `classroom.route` writes it.
         station: where on the route the class is, from 0.
         sort: the order of the gallery's heads: by layer and head, or largest score first.
+        only: the one layer whose heads a large model's gallery shows; -1 for all.
         view: whether the gallery's chosen head is a heatmap or lines between tokens.
         hide_special: whether the gallery leaves `<bos>` and its like out.
         whole_words: whether the gallery merges pieces of a word.
@@ -171,6 +176,8 @@ class Scene:
     lang: Lang = "en"
     text: str = DEFAULT_TEXT["en"]
     weights: WeightsName = "toy"
+    real: str = ""
+    digest: str = ""
     layer: int = 0
     head: int = 0
     focus: int | None = None
@@ -199,6 +206,7 @@ class Scene:
     own_route: str = ""
     station: int = 0
     sort: Sorting = "place"
+    only: int = -1
     view: View = "heat"
     hide_special: bool = False
     whole_words: bool = False
@@ -389,6 +397,21 @@ def read_others(text: str) -> tuple[str, ...]:
     return names
 
 
+def read_real(text: str) -> str:
+    """The name of a folder with a model's files, whatever letters it is written in."""
+    name = unquote(text, errors="strict")
+    if not name or len(text) > 120 or name[0] in "._" or not name.isprintable() or "/" in name:
+        raise ValueError(text)
+    return name
+
+
+def read_digest(text: str) -> str:
+    """Sixteen letters of a SHA-256."""
+    if not re.fullmatch("[0-9a-f]{16}", text):
+        raise ValueError(text)
+    return text
+
+
 def read_drawing(text: str) -> str:
     """A drawing as it is kept, once it is seen to be one."""
     if text and len(base64.b64decode(text + "=", altchars=b"-_", validate=True)) != 128:
@@ -476,6 +499,8 @@ TEXT_FIELDS = {
 CODECS: dict[str, Codec] = {
     "lang": one_of("lang", Lang),
     "weights": one_of("weights", WeightsName),
+    "real": Codec("real", read_real, lambda name: quote(name, safe="")),
+    "digest": Codec("digest", read_digest, str),
     "layer": whole("layer", 0, 99),
     "head": whole("head", 0, MOST_HEADS - 1),
     "focus": whole("focus", -1, 100_000),
@@ -503,6 +528,7 @@ CODECS: dict[str, Codec] = {
     "route": one_of("route", RouteName),
     "station": whole("station", 0, 99),
     "sort": one_of("sort", Sorting),
+    "only": whole("only", -1, 99),
     "view": one_of("view", View),
     "hide_special": yes_no("hide"),
     "whole_words": yes_no("merge"),

@@ -39,6 +39,7 @@ def main() -> None:
         controls.draw_controls(words)
     if state.scene().weights == "live":
         live_run.draw_notice(words, state.scene(), follow=page.url_path != "training")
+    controls.draw_model_notice(words)
     address.write_address(state.note_written(), lang=words.lang, present=state.scene().present)
     body = st.container()
     frame.draw_neighbours(words, name)

@@ -11,6 +11,9 @@ from mha_view import compute
 from mha_view.words import Words
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from mha_core.config import AttentionConfig
     from mha_core.trace import AttentionTrace
     from mha_view.scene import Scene
@@ -25,10 +28,9 @@ SYMBOLS = (
 
 
 def numbers(
-    scene: Scene, config: AttentionConfig, n_tokens: int, head: int
+    keep: NDArray[np.bool_], config: AttentionConfig, n_tokens: int, head: int
 ) -> Mapping[str, object]:
     """The numbers that the glossary's sentences name."""
-    keep = compute.keep_of(scene, n_tokens)
     return {
         "d": config.d_model,
         "S": n_tokens,
@@ -61,7 +63,7 @@ def symbols(
         head: the chosen head.
         words: the reader's words.
     """
-    values = numbers(scene, trace.config, trace.n_tokens, head)
+    values = numbers(trace.keep, trace.config, trace.n_tokens, head)
     made = [
         f'<details class="symbol"><summary><code class="chip {ROLE_OF.get(name, "plain")}" '
         f'data-step="{name}">{_face(name, trace, scene.axes, values)}</code></summary>'
@@ -94,8 +96,12 @@ def _face(name: str, trace: AttentionTrace, axes: str, values: Mapping[str, obje
 def glossary(scene: Scene, words: Words) -> str:
     """Every symbol's sentence, as HTML, for pages that show no layer."""
     scene = compute.resolve(scene)
+    if not compute.is_ready(scene):
+        return ""
     config = compute.config_of(scene)
     n_tokens = len(compute.reading_of(scene))
-    values = numbers(scene, config, n_tokens, min(scene.head, config.n_heads - 1))
+    values = numbers(
+        compute.keep_of(scene, n_tokens), config, n_tokens, min(scene.head, config.n_heads - 1)
+    )
     lines = (escape(words(f"glossary.{name}", **values)) for name in SYMBOLS)
     return f'<ul class="glossary">{"".join(f"<li>{line}</li>" for line in lines)}</ul>'

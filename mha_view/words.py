@@ -70,6 +70,10 @@ class Words:
         """Whether there is a string under `key`."""
         return key in catalogue(self.lang)
 
+    def has_lesson(self, name: str, part: str) -> bool:
+        """Whether a lesson has a part."""
+        return part in lesson(name, self.lang)
+
     def group(self, prefix: str) -> dict[str, str]:
         """All strings whose key starts with `prefix.`, by the rest of the key."""
         return dict(_group(self.lang, prefix))

@@ -11,12 +11,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mha_core.continuing import Sampling
-from mha_view import compute, live
+from mha_view import compute, live, real, real_walk
 from mha_view.heavy import session_name
+from mha_view.real import SHELF
 from mha_view.scene import MOST_SAID, Scene
 from mha_view.store import STORE
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from mha_core.continuing import Next, Writer
 
 
@@ -29,6 +33,10 @@ def writer_of(scene: Scene) -> Writer:
     """The model that writes on under a scene with trained weights."""
     from mha_core.model.writer import ToyWriter
 
+    if scene.weights == "real":
+        from mha_core.real.writer import RealWriter
+
+        return RealWriter(SHELF.load(real.name_of(scene)))
     own = live.find(scene)
     if own is None:
         return ToyWriter(compute.load_weights())
@@ -53,6 +61,8 @@ def look_of(scene: Scene) -> int:
 
 def prompt_of(scene: Scene) -> tuple[int, ...]:
     """The text's own tokens, as many as are read."""
+    if scene.weights == "real":
+        return real_walk.encode(real.name_of(scene), scene.text)[0].ids
     return writer_of(scene).encode(scene.text)[: compute.MOST_TOKENS]
 
 
@@ -71,6 +81,19 @@ def next_after(scene: Scene, n: int) -> Next:
     return STORE.get(("next", model, ids), lambda: _read(scene, model, ids))
 
 
+def without(scene: Scene, n: int, heads: tuple[tuple[int, int], ...]) -> NDArray[np.float32]:
+    """The logits that `next_after` has, if some heads gave nothing.
+
+    Args:
+        scene: with trained weights.
+        n: how many of its new tokens are there.
+        heads: (layer, head) pairs.
+    """
+    ids = (*prompt_of(scene), *said_of(scene)[:n])
+    key = ("without", _model_key(scene), ids, heads)
+    return STORE.get(key, lambda: writer_of(scene).read_without(ids, heads))
+
+
 def _read(scene: Scene, model: Hashable, ids: tuple[int, ...]) -> Next:
     """Read on from what this reader's session has read with the model before."""
     key = ("past", session_name(), model)
@@ -83,5 +106,7 @@ def _read(scene: Scene, model: Hashable, ids: tuple[int, ...]) -> Next:
 
 def _model_key(scene: Scene) -> Hashable:
     """Which model a scene with trained weights names."""
+    if scene.weights == "real":
+        return ("real", real.name_of(scene))
     own = live.find(scene)
     return "toy" if own is None else own.name

@@ -92,6 +92,30 @@ def divergences(patterns: Array, keep: Array) -> Array:
     return apart
 
 
+def divergences_from(pattern: Array, patterns: Array, keep: Array) -> Array:
+    """How far one head is from each of many: a row of what `divergences` gives for all of them.
+
+    Args:
+        pattern: [query, key], rows that sum to 1.
+        patterns: [head, query, key].
+        keep: as in `divergences`.
+
+    Returns:
+        [head], in bits; NaN where no row counts.
+
+    >>> one = np.array([[1.0, 0.0]])
+    >>> divergences_from(one, np.array([[[1.0, 0.0]], [[0.0, 1.0]]]), np.ones((1, 2), dtype=bool))
+    array([0., 1.])
+    """
+    counted = Seen(keep).has_choice
+    if not counted.any():
+        return np.full(len(patterns), np.nan)
+    one, rows = pattern[counted], patterns[:, counted]
+    nats = entropy((one + rows) / 2) - (entropy(one) + entropy(rows)) / 2
+    bits: Array = np.maximum(nats.mean(axis=-1), 0) / np.log(2)
+    return bits
+
+
 def moved(first: Array, second: Array, keep: Array) -> float:
     """How much of a row's weight lies elsewhere in the other pattern: 0 alike, 1 disjoint.
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from torch.nn.functional import linear
 
 from mha_core.cache import KVCache
-from mha_core.continuing import Next
+from mha_core.continuing import Edge, Head, Next
 from mha_core.layer import attention
+from mha_core.model.edits import Edits
 from mha_core.model.toy import ToyModel
 from mha_core.norms import rms_norm
 
@@ -72,6 +73,22 @@ class ToyWriter:
             logits = linear(rms_norm(stream[-1], model.norm), model.unembedding).numpy()
         logits = cast("NDArray[np.float32]", np.where(self._closed, np.float32(-np.inf), logits))
         return Next(logits, tuple(rows), Past(tuple(ids), tuple(caches)))
+
+    def read_without(
+        self, ids: Sequence[int], heads: Collection[Head], edge: Edge | None = None
+    ) -> NDArray[np.float32]:
+        """The logits after these tokens with some heads giving nothing, or an edge forbidden."""
+        nothing = torch.zeros(self.model.config.d_value)
+        forbidden: dict[int, torch.Tensor] = {}
+        if edge is not None:
+            layer, head, query, key = edge
+            mask = torch.zeros(self.model.n_heads, len(ids), len(ids), dtype=torch.bool)
+            mask[head, query, key] = True
+            forbidden = {layer: mask}
+        edits = Edits(heads=dict.fromkeys(heads, nothing), forbidden=forbidden)
+        with torch.no_grad():
+            logits = self.model.run(torch.tensor(list(ids)), edits=edits).logits[-1].numpy()
+        return cast("NDArray[np.float32]", np.where(self._closed, np.float32(-np.inf), logits))
 
 
 def n_shared(first: Sequence[int], second: Sequence[int]) -> int:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import streamlit as st
 
 from mha_core.arrays import Array
 from mha_core.heads.measures import MEASURES, Seen
-from mha_view import compute, state
+from mha_view import compute, heavy, state
 from mha_view.grouping import Grouping, group_tokens
 from mha_view.page import Page, open_page_as
 from mha_view.scene import Picked
@@ -21,12 +21,23 @@ if TYPE_CHECKING:
     from mha_view.components.plot import Cell
 
 
+MOST_HEADS_APART = 60  # heads that are shown one by one; of more, a wall and the first few
+MOST_TILES = 18
+
+
 @dataclass(frozen=True)
 class Board(Page):
     """A page about all heads of all layers.
 
     A head's *place* is its number over all layers: layer · h + head.
     """
+
+    needs: ClassVar[Literal["layer", "patterns", "model"]] = "patterns"
+
+    @cached_property
+    def walk(self) -> compute.Walk:
+        """The sentence through every layer."""
+        return heavy.read_of(self.words, self.scene)
 
     @property
     def n_heads(self) -> int:
@@ -46,12 +57,12 @@ class Board(Page):
     @cached_property
     def patterns(self) -> Array:
         """[place, query, key], every head of every layer."""
-        return np.concatenate([layer.pattern for layer in self.walk.layers])
+        return np.concatenate(self.walk.patterns)
 
     @property
     def keep(self) -> Array:
         """[query, key], who may look at whom."""
-        return self.walk.layers[0].keep
+        return self.walk.keep
 
     @cached_property
     def seen(self) -> Seen:
@@ -95,6 +106,21 @@ class Board(Page):
         scores = np.nan_to_num(self.scores(self.scene.sort), nan=-np.inf)
         return [int(place) for place in np.argsort(-scores, kind="stable")]
 
+    @property
+    def is_large(self) -> bool:
+        """Whether there are more heads than can be shown one by one."""
+        return len(self.patterns) > MOST_HEADS_APART
+
+    def selection(self) -> list[int]:
+        """The places of a large model's heads that are shown one by one: of the layer asked for,
+        the first in the reader's order; in the order of places, the chosen layer's."""
+        only = self.scene.only
+        if only < 0 and self.scene.sort == "place":
+            only = self.layer
+        layer = min(only, len(self.walk.layers) - 1)
+        order = [place for place in self.order() if only < 0 or place // self.n_heads == layer]
+        return order[: max(MOST_TILES, self.n_heads if only >= 0 else 0)]
+
     def pick(self, cell: Cell | None, heads: Sequence[int]) -> None:
         """Choose the head of a picked cell, and its cell for the walk's pages.
 
@@ -128,8 +154,8 @@ def open_toy_board(name: str) -> Board:
     now = compute.resolve(state.scene())
     board = open_page_as(Board, name, now.with_(weights="toy"))
     if now.weights != "toy":
-        is_live = now.weights == "live"
-        st.info(board.words("board.toy_only.live" if is_live else "board.toy_only"))
+        kind = f".{now.weights}" if now.weights in ("live", "real") else ""
+        st.info(board.words(f"board.toy_only{kind}"))
     return board
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mha_core.errors import TwelveHeadsError
 from mha_core.heads.measures import MEASURES, Seen
 from mha_core.heads.regroup import divergences, moved
-from mha_view import compute, heavy, state
+from mha_view import compute, heavy, real, state
 from mha_view.explore import checkpoints, live_run
 from mha_view.explore.board import Board
 from mha_view.explore.passport import counted_note
@@ -65,8 +65,7 @@ def make_side(scene: Scene, layer: int, head: int, title: str, step: int | None 
     """
     reading = compute.reading_of(scene)
     if step is None:
-        walk = heavy.walk_of(Words(state.scene().lang), scene)
-        layers = [trace.pattern for trace in walk.layers]
+        layers = list(heavy.read_of(Words(state.scene().lang), scene).patterns)
     else:
         layers = list(checkpoints.patterns_at(scene, step))
     patterns = layers[min(layer, len(layers) - 1)]
@@ -85,6 +84,8 @@ def choices(scene: Scene) -> list[str]:
     possible = list(get_args(Against))
     if compute.resolve(scene).weights != "toy" or not checkpoints.list_steps():
         possible.remove("checkpoint")
+    if compute.resolve(scene).weights == "real":  # which is read as it was made
+        possible = [each for each in possible if each not in ("mask", "rope")]
     return possible
 
 
@@ -130,7 +131,8 @@ def _draw_choice(words: Words, now: Scene) -> None:
                      format_func=lambda name: words(f"mask.{name}"),
                      **state.bind("other_mask"))  # fmt: skip
     elif now.against == "weights":
-        st.selectbox(words("compare.weights"), get_args(WeightsName), width=260,
+        names = [name for name in get_args(WeightsName) if name != "real" or real.usable()]
+        st.selectbox(words("compare.weights"), names, width=260,
                      format_func=lambda name: words(f"weights.{name}"),
                      **state.bind("other_weights"))  # fmt: skip
     elif now.against == "text":

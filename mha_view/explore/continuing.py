@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import streamlit as st
 
 from mha_core.arrays import Array
 from mha_core.continuing import chances, choose
-from mha_view import compute, controls, limits, state, writing
+from mha_core.heads.measures import total_variation
+from mha_view import compute, controls, heavy, limits, state, writing
 from mha_view.components.writing import Candidate, Wish
 from mha_view.components.writing import writing as draw_component
 from mha_view.explore.board import Board
+from mha_view.explore.passport import Line, passport
 from mha_view.figures import continuing as figures
 from mha_view.page import open_page_as
 from mha_view.panel import literal
+from mha_view.real import SHELF
 from mha_view.scene import MOST_SAID
 from mha_view.show import show
+from mha_view.words import Words
 
 if TYPE_CHECKING:
     from mha_core.continuing import Next, Writer
@@ -31,6 +35,8 @@ SHOWN = 12  # candidates
 @dataclass(frozen=True)
 class Text(Board):
     """A page about a text that goes on."""
+
+    needs: ClassVar[Literal["layer", "patterns", "model"]] = "model"
 
     @cached_property
     def writer(self) -> Writer:
@@ -71,11 +77,17 @@ def open_text() -> Text:
     """Open the page on the scene's model, read as it was trained; where its weights have learned
     nothing, on the shipped one."""
     now = compute.resolve(state.scene())
+    is_silent = False
+    if now.weights == "real" and now.text.strip():
+        heavy.bring(Words(now.lang), now)
+        is_silent = not SHELF.load(now.real).speaks
     as_trained = now.with_(mask="causal", rope=True, shift=0)
-    if not compute.is_trained(now):
+    if not compute.is_trained(now) or is_silent:
         as_trained = as_trained.with_(weights="toy")
     text = open_page_as(Text, "continue", as_trained)
-    if not compute.is_trained(now):
+    if is_silent:
+        st.info(text.words("continue.silent", name=literal(now.real)))
+    elif not compute.is_trained(now):
         st.info(text.words("continue.random"))
     elif as_trained != now:
         st.info(text.words("continue.as_trained"))
@@ -203,9 +215,61 @@ def _choose_head(cell: Cell | None, n_heads: list[int]) -> None:
         state.change(layer=layer, head=head)
 
 
+def draw_without(text: Text) -> None:
+    """The same choice with some heads switched off: what was probable, and what is then."""
+    words, n_heads = text.words, [len(heads) for heads in text.found.rows]
+    every = [(layer, head) for layer, n in enumerate(n_heads) for head in range(n)]
+    off = tuple(pair for pair in text.scene.off if pair in set(every))
+    st.markdown(f"##### {words('continue.without')}")
+    chosen = (min(text.scene.layer, len(n_heads) - 1), text.head)
+    st.session_state["continue_off"] = list(off)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="continue_without"):
+        st.multiselect(
+            words("bench.off"),
+            every,
+            format_func=lambda pair: words("board.short", layer=pair[0], head=pair[1]),
+            placeholder=words("bench.placeholder"),
+            key="continue_off",
+            on_change=lambda: state.change(off=tuple(sorted(st.session_state["continue_off"]))),
+        )
+        st.button(
+            words("continue.this_head", head=words("board.short", layer=chosen[0], head=chosen[1])),
+            disabled=chosen in off,
+            **state.setter(off=tuple(sorted({*off, chosen}))),
+        )
+    if not off:
+        st.caption(words("continue.without.none"))
+        return
+    with st.spinner(words("working")):
+        after = chances(writing.without(text.scene, text.look, off))
+    before = chances(text.found.logits)
+    token = text.there[-1]
+    left, right = st.columns(2)
+    for column, found, other, name in (
+        (left, before, after, "before"), (right, after, before, "after"),
+    ):  # fmt: skip
+        lines = [
+            Line(text.writer.display(int(place)), float(found[place]), "share", float(other[place]))
+            for place in np.argsort(-found)[:5]
+        ]
+        title, tick = words(f"bench.{name}", token=token), words(f"bench.{name}.tick")
+        column.html(passport(lines, words, title, chance=tick))
+    best, then = (text.writer.display(int(found.argmax())) for found in (before, after))
+    st.markdown(
+        words(
+            "bench.kept" if best == then else "bench.changed",
+            before=literal(best), after=literal(then),
+            moved=f"{total_variation(before, after):.0%}",
+            first=f"{before.max():.0%}", second=f"{after[int(before.argmax())]:.0%}",
+        )
+    )  # fmt: skip
+
+
 def draw_check(text: Text) -> None:
     """Whether reading everything anew, in one go, says the same as reading on token by token."""
     words = text.words
+    if text.scene.weights == "real" and not st.toggle(words("continue.check.do"), key="anew"):
+        return  # a whole reading of a large model, at each step
     ids = (*writing.prompt_of(text.scene), *text.said[: text.look])
     anew = text.writer.read(ids)
     apart = float(np.abs(_finite(anew.logits) - _finite(text.found.logits)).max())

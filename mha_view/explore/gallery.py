@@ -11,8 +11,9 @@ import numpy as np
 import streamlit as st
 
 from mha_core.heads.measures import MEASURES, Seen, mean_entropy
-from mha_core.heads.regroup import divergences
+from mha_core.heads.regroup import divergences, divergences_from
 from mha_view import controls, state, thread
+from mha_view.components.wall import wall
 from mha_view.explore.board import Board
 from mha_view.explore.labels import Labels, draw_links, draw_pending, find_labels, short_label
 from mha_view.explore.passport import Line, counted_note, passport
@@ -29,6 +30,17 @@ def draw_controls(board: Board) -> None:
     """Order, hidden tokens, whole words."""
     words = board.words
     with st.container(horizontal=True, vertical_alignment="bottom", key="gallery_controls"):
+        if board.is_large:
+            n_layers = len(board.walk.layers)
+            st.selectbox(
+                words("gallery.only"),
+                range(-1, n_layers),
+                format_func=lambda layer: (
+                    words("gallery.only.all") if layer < 0 else words("layer.option", layer=layer)
+                ),
+                width=150,
+                **state.bind("only", shown=min(board.scene.only, n_layers - 1)),
+            )
         st.selectbox(
             words("gallery.sort"),
             get_args(Sorting),
@@ -53,20 +65,25 @@ def tile_titles(board: Board, order: Sequence[int], labels: Labels) -> list[str]
     Beside a score there is room for one role, not for how many more.
     """
     sort = board.scene.sort
-    scores = np.full(len(order), np.nan) if sort == "place" else board.scores(sort)
+    scores = np.full(len(board.patterns), np.nan) if sort == "place" else board.scores(sort)
     titles = []
     for place in order:
         has_score = bool(np.isfinite(scores[place]))
         score = f"{scores[place]:.2f}" if has_score else ""
         label = short_label(labels, divmod(place, board.n_heads), board.words, count=not has_score)
         told = f"{score} {label}".strip()
-        titles.append(f"{board.short(place)} · {told}" if told else board.short(place))
+        name = name_with_keys(board, place)
+        titles.append(f"{name} · {told}" if told else name)
     return titles
 
 
 def draw_tiles(board: Board) -> None:
     """All heads in the reader's order; a picked tile becomes the chosen head."""
     words, order = board.words, board.order()
+    if board.is_large:
+        draw_wall(board)
+        order = board.selection()
+        st.markdown(f"##### {_name_selection(board, order)}")
     labels = find_labels(board)
     titles = tile_titles(board, order, labels or {})
     chosen = board.short(board.place)
@@ -82,7 +99,7 @@ def draw_tiles(board: Board) -> None:
         words,
         colours=explore.head_colours(order, board.n_heads),
         scale=board.scene.scale,
-        across=board.n_heads if board.n_heads <= 6 else None,
+        across=6 if board.is_large else board.n_heads if board.n_heads <= 6 else None,
         alt=words("alt.gallery", n=len(order), first=titles[0], last=titles[-1]),
         grouping=board.grouping,
     )
@@ -94,10 +111,64 @@ def draw_tiles(board: Board) -> None:
         draw_pending(words)
 
 
+def draw_wall(board: Board) -> None:
+    """Every head of every layer as a small picture; those that the order picks stand out."""
+    words, patterns = board.words, board.walk.patterns
+    is_sorted = board.scene.sort != "place"
+    scores = board.scores(board.scene.sort) if is_sorted else np.full(len(board.patterns), np.nan)
+    told, place = [], 0
+    for heads in patterns:
+        some = range(place, place + len(heads))
+        told.append([_tell_score(board, each, float(scores[each])) for each in some])
+        place += len(heads)
+    picked = board.scene.only >= 0 or is_sorted
+    wall(
+        explore.small_pictures(patterns, board.scene.scale),
+        key="wall",
+        label=words("alt.wall", layers=len(patterns), n=len(board.patterns)),
+        words=words.group("wall"),
+        n_heads=[len(heads) for heads in patterns],
+        told=told,
+        chosen=(board.layer, board.head),
+        lit=board.selection() if picked else [],
+        on_choose=lambda layer, head: state.change(layer=layer, head=head, picked=None),
+    )
+    st.caption(words("gallery.wall"))
+
+
+def _tell_score(board: Board, place: int, score: float) -> str:
+    """A head's name, its KV head where some share one, and its score where there is one."""
+    told = name_with_keys(board, place)
+    return f"{told} · {score:.2f}" if np.isfinite(score) else told
+
+
+def name_with_keys(board: Board, place: int) -> str:
+    """A head's name, and whose keys and values it reads where heads share them."""
+    name, group = board.short(place), board.config.group
+    kv_head = place % board.n_heads // group
+    return name if group == 1 else board.words("gallery.keys", head=name, kv_head=kv_head)
+
+
+def _name_selection(board: Board, order: Sequence[int]) -> str:
+    """What the heads below the wall are."""
+    words, scene = board.words, board.scene
+    if scene.sort == "place":
+        return words("gallery.of_layer", layer=order[0] // board.n_heads)
+    measure = words(f"measure.{scene.sort}")
+    return words("gallery.first", n=len(order), measure=measure)
+
+
 def draw_chosen(board: Board) -> None:
     """The chosen head, as a heatmap or as lines between tokens."""
     words, scene = board.words, board.scene
     st.markdown(f"##### {words('gallery.chosen', title=board.short(board.place))}")
+    if board.config.group > 1:
+        with_it = [
+            str(head) for head in range(board.n_heads)
+            if head // board.config.group == board.kv_head and head != board.head
+        ]  # fmt: skip
+        heads = words("list.and").join(with_it)
+        st.caption(words("gallery.shares", kv_head=board.kv_head, heads=heads))
     draw_links(board, find_labels(board) or {})
     st.segmented_control(
         words("gallery.view"),
@@ -177,12 +248,12 @@ def draw_like(board: Board) -> None:
     st.markdown(f"##### {words('gallery.like', title=board.short(board.place))}")
     if board.scene.weights == "toy":
         apart, count = sample_divergences()
+        bits_to = apart[board.place]
         st.caption(words("gallery.like.sample", n=count))
     else:
-        apart = divergences(board.patterns, board.keep)
-        is_live = board.scene.weights == "live"
-        st.caption(words("gallery.like.live" if is_live else "gallery.like.here"))
-    bits_to = apart[board.place]
+        bits_to = divergences_from(board.patterns[board.place], board.patterns, board.keep)
+        kind = board.scene.weights if board.scene.weights in ("live", "real") else "here"
+        st.caption(words(f"gallery.like.{kind}"))
     near = [int(n) for n in np.argsort(bits_to) if n != board.place and np.isfinite(bits_to[n])]
     with st.container(horizontal=True, key="gallery_like", gap="small"):
         for place in near[:MOST_LIKE]:
@@ -198,9 +269,11 @@ def draw_like(board: Board) -> None:
 def draw_mean(board: Board) -> None:
     """Each layer's mean over its heads, and what the mean hides."""
     words, n_heads = board.words, board.n_heads
-    layers = [layer.pattern for layer in board.walk.layers]
-    means = np.stack([pattern.mean(axis=0) for pattern in layers])
-    titles = [words("gallery.mean.layer", layer=layer) for layer in range(len(layers))]
+    layers = board.walk.patterns
+    # Of a large model, the chosen layer's alone.
+    shown = [board.layer] if board.is_large else list(range(len(layers)))
+    means = np.stack([layers[layer].mean(axis=0) for layer in shown])
+    titles = [words("gallery.mean.layer", layer=layer) for layer in shown]
     keep = board.grouping.apply_mask(board.keep)
     picture = explore.gallery(
         "mean", board.grouping.apply(means), keep, titles, board.grouping.labels, words,
@@ -211,13 +284,14 @@ def draw_mean(board: Board) -> None:
     show(picture, words, None, lambda cell: None)
     if not Seen(board.keep).has_choice.any():
         return
-    for layer, pattern in enumerate(layers):
+    for place, layer in enumerate(shown):
+        pattern = layers[layer]
         apart = divergences(pattern, board.keep).sum() / max(n_heads * (n_heads - 1), 1)
         st.markdown(
             words(
                 "gallery.mean.hides",
                 layer=layer,
-                mean=f"{mean_entropy(means[layer], board.keep):.2f}",
+                mean=f"{mean_entropy(means[place], board.keep):.2f}",
                 heads=f"{mean_entropy(pattern, board.keep).mean():.2f}",
                 apart=f"{apart:.2f}",
             )

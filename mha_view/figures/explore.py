@@ -22,6 +22,7 @@ from mha_view.show import Picture
 from mha_view.theme import head_colour
 from mha_view.words import Words
 
+SMALL_CELLS = 22  # of a small picture's side
 SHORT_TITLE = 10  # letters; over longer ones a phone shows fewer tiles side by side
 
 
@@ -69,6 +70,27 @@ def gallery(
         axes={name: ("tile", "query", "key")}, grouping=grouping,
         names={"tile": titles, "query": labels, "key": labels},
     )  # fmt: skip
+
+
+def small_pictures(patterns: Sequence[Array], scale: ColourScale = "linear") -> NDArray[np.uint8]:
+    """Every head of a large model as a small picture, colours as bytes.
+
+    Args:
+        patterns: a layer [head, query, key]; layers may have different numbers of heads.
+        scale: how weights become colours.
+
+    Returns:
+        [layer, head, row, column], 255 where a weight is 1; each cell is the largest of its block.
+    """
+    most = max(map(len, patterns))
+    size = heat.pool(patterns[0][:1], SMALL_CELLS, SMALL_CELLS)[0].shape[-1]
+    drawn = np.zeros((len(patterns), most, size, size), dtype=np.uint8)
+    steps = np.array([heat.warp(step / 1000, scale) for step in range(1001)])
+    for layer, heads in enumerate(patterns):
+        pooled, _, _ = heat.pool(heads, SMALL_CELLS, SMALL_CELLS)
+        shares = np.clip(np.nan_to_num(pooled), 0, 1)
+        drawn[layer, : len(heads)] = np.round(255 * np.interp(shares * 1000, range(1001), steps))
+    return drawn
 
 
 def one_head(

@@ -13,6 +13,7 @@ from mha_core.palette import ROLE_OF
 from mha_core.trace import AttentionTrace
 from mha_view.page import Page
 from mha_view.panel import literal
+from mha_view.real_walk import RealWalk, display, expected_of
 
 # The steps of the article's table: what the row is called, and which tensors it lists.
 ROWS = (
@@ -96,6 +97,9 @@ def next_tokens(page: Page, place: int, n: int = 5) -> list[tuple[str, float]]:
 def draw_predictions(page: Page) -> None:
     """What the trained model expects next after the focus token."""
     words, labels = page.words, page.labels
+    if isinstance(page.walk, RealWalk):
+        _draw_real_predictions(page, page.walk)
+        return
     if page.walk.logits is None:
         return
     with st.container(border=True):
@@ -113,3 +117,24 @@ def draw_predictions(page: Page) -> None:
             )
         is_live = page.scene.weights == "live"
         st.caption(words("predict.caption.live" if is_live else "predict.caption"))
+
+
+def _draw_real_predictions(page: Page, walk: RealWalk) -> None:
+    """What another people's model expects next after the focus token, where it says so."""
+    words, place = page.words, page.focus
+    found = expected_of(walk.name, walk.text)
+    if found is None:
+        return
+    with st.container(border=True):
+        st.markdown(f"##### {words('predict.title')}")
+        st.markdown(words("predict.after", token=literal(page.labels[place])))
+        with st.container(horizontal=True):
+            best = zip(found.ids[place][:5], found.chances[place][:5], strict=True)
+            for token, chance in best:
+                told = literal(display(walk.name, int(token)))
+                st.markdown(f"**{told}** `{chance:.3f}`", width="content")
+        if place + 1 < len(page.labels):
+            told = literal(page.labels[place + 1])
+            actual = f"{found.actual[place]:.3f}"
+            st.markdown(words("predict.real", token=told, chance=actual))
+        st.caption(words("predict.caption.real"))

@@ -19,6 +19,7 @@ from mha_view.show import Picture
 
 # Rounding in float32 stays below this share of the largest score.
 ROUNDING = 1e-4
+SCALED = 1e-3  # a pair that turns by this share more or less than its base says is scaled
 
 
 def with_and_without(page: Page) -> Picture:
@@ -97,8 +98,12 @@ def judge_shift(trace: AttentionTrace, by: int) -> tuple[str, float]:
 def draw_shift(page: Page) -> None:
     """Move every token by n positions: rotated queries change, scores do not."""
     words, trace = page.words, page.trace
-    st.slider(words("rope.shift.label"), 0, 256, **state.bind("shift"))
-    shift = page.scene.shift
+    if page.scene.weights == "real":  # read as it was made: the slider asks, and moves nothing
+        shift = st.slider(words("rope.shift.label"), 0, 256, key="real_shift")
+        st.caption(words("rope.shift.real"))
+    else:
+        st.slider(words("rope.shift.label"), 0, 256, **state.bind("shift"))
+        shift = page.scene.shift
     if shift == 0:
         st.markdown(words("rope.shift.start"))
         return
@@ -134,3 +139,20 @@ def draw_pairings(page: Page) -> None:
             permuted=f"{np.abs(permuted - straight).max():.1e}",
         )
     )
+
+
+def say_scaling(page: Page, rope: Rope) -> None:
+    """Where a model's RoPE is scaled: how far its turns are from those of its base alone."""
+    if rope.frequencies is None:
+        return
+    n = len(rope.frequencies)
+    plain = rope.base ** (-np.arange(n) / n)
+    slower = plain / np.asarray(rope.frequencies)
+    changed = np.abs(slower - 1) > SCALED
+    key = "rope.scaled" if changed.any() else "rope.unscaled"
+    st.caption(
+        page.words(
+            key, n=n, changed=int(changed.sum()), base=f"{rope.base:,.0f}",
+            most=f"{slower.max():.1f}", factor=f"{rope.attention_factor:.3f}",
+        )
+    )  # fmt: skip

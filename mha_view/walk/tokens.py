@@ -108,9 +108,10 @@ def draw_column(page: Page) -> None:
     first = ", ".join(f"{value:.3f}" for value in column[:8])
     more = ", …" if len(column) > 8 else ""
     layer = min(page.scene.layer, compute.n_layers_of(page.scene) - 1)
+    first = "tokens.real" if page.scene.weights == "real" else "tokens.column"
     st.markdown(
         page.words(
-            "tokens.deeper" if layer else "tokens.column",
+            "tokens.deeper" if layer else first,
             layer=layer,
             token=literal(page.labels[token]),
             id=page.reading.tokens[token].id,

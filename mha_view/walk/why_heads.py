@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from mha_core.errors import TwelveHeadsError
 from mha_core.heads.measures import mean_entropy
 from mha_core.heads.regroup import heads_apart
 from mha_core.trace import AttentionTrace
-from mha_core.whatif import count_parameters, count_products, score_variance
-from mha_view.page import Page
+from mha_core.whatif import as_one_head, count_parameters, count_products, score_variance
+from mha_view.figures.walk import head_patterns
+from mha_view.page import Page, draw_check
 from mha_view.walk import derivations
+from mha_view.walk.choose import clearest_key
 
 
 def draw_row(page: Page, cell: tuple[int, int, int]) -> None:
@@ -93,3 +96,29 @@ def draw_counts(page: Page, one: AttentionTrace) -> tuple[int, int]:
 def _told(value: float) -> str:
     """A mean over rows, or a dash where no row counts."""
     return "—" if np.isnan(value) else f"{value:.3f}"
+
+
+def as_one(page: Page) -> AttentionTrace | None:
+    """The same weights as one wide head; None where another people's layer cannot be that."""
+    try:
+        return as_one_head(page.trace)
+    except TwelveHeadsError:
+        if page.scene.weights != "real":
+            raise
+        return None
+
+
+def draw_many_alone(page: Page) -> None:
+    """The heads of another people's layer, and why one wide head is not made of them."""
+    words, trace = page.words, page.trace
+    st.info(
+        words("why.real", d=page.config.n_heads * page.config.d_head, d_head=page.config.d_head)
+    )
+    first = clearest_key(trace.pattern[page.head], page.focus)
+    cell = page.picked_in("pattern", trace.pattern.shape[1:], first)
+    with st.container(border=True):
+        st.markdown(f"##### {words('why.many', n=page.config.n_heads, d=page.config.d_head)}")
+        page.show(head_patterns(trace, page.labels, words, scale=page.scene.scale, across=6), cell)
+    draw_row(page, cell)
+    with page.check:
+        draw_check(page)

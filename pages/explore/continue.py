@@ -18,4 +18,7 @@ with st.container(border=True):
     st.caption(text.text("picture"))
     continuing.draw_check(text)
 
+with st.container(border=True):
+    continuing.draw_without(text)
+
 draw_reading_on(text)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from mha_view.explore import gallery
+from mha_view.explore import gallery, real_roles
 from mha_view.explore.board import draw_reading_on, open_board
 
 board = open_board("gallery")
@@ -20,6 +20,10 @@ with right.container(border=True, height="stretch"):
 
 with st.container(border=True):
     gallery.draw_like(board)
+
+if board.scene.weights == "real":
+    with st.container(border=True):
+        real_roles.draw_roles(board)
 
 with st.expander(board.words("gallery.mean")):
     gallery.draw_mean(board)

@@ -15,7 +15,7 @@ words, trace, config = page.words, page.trace, page.config
 page.draw_chips("d_head", "S", "q", "k", "q_rot", "k_rot")
 turned = config.rope or Rope()
 if config.rope is None:
-    st.info(words("rope.is_off"))
+    st.info(words("rope.none" if page.scene.weights == "real" else "rope.is_off"))
 labels, shift = page.labels, page.scene.shift
 first = clearest_key(trace.pattern[page.head], page.focus)
 head, token, key = page.picked_in("pattern", trace.pattern.shape[1:], first)
@@ -62,6 +62,7 @@ with near.container(border=True):
 with far.container(border=True):
     st.markdown(f"##### {words('rope.wavelengths')}")
     show(wavelengths(turned, config.d_head, len(labels), words), words)
+    rope.say_scaling(page, turned)
 
 with st.expander(words("rope.pairings")):
     order = half_from_interleaved(turned.width(config.d_head))

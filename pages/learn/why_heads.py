@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from mha_core.whatif import as_one_head
 from mha_view import compute
 from mha_view.figures.walk import head_patterns
 from mha_view.page import open_page
@@ -12,7 +11,10 @@ from mha_view.walk.choose import clearest_key
 page = open_page("why_heads")
 words, trace, config = page.words, page.trace, page.config
 page.draw_chips("d", "h", "d_head", "S", "pattern", "heads")
-one = as_one_head(trace)
+one = why_heads.as_one(page)
+if one is None:
+    why_heads.draw_many_alone(page)
+    st.stop()
 if compute.is_trained(page.scene):
     st.caption(f"⚠ {words('outside.one_head')}")
 

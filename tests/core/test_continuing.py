@@ -173,3 +173,16 @@ def test_only_what_may_follow_follows() -> None:
     found = few.read([0, 5])
     assert np.flatnonzero(np.isfinite(found.logits)).tolist() == [7, 9]
     assert {new.id for new in continue_text(few, "cat", 6, sampling=Sampling())} <= {7, 9}
+
+
+def test_a_head_that_is_off_gives_nothing(writer: ToyWriter) -> None:
+    from mha_core.heads.ablation import ablate
+
+    ids, model = writer.encode("The cat sat on the mat because"), writer.model
+    edits = ablate(model, ((1, 2), (0, 3)), mode="zero")
+    with torch.no_grad():
+        expected = model.run(torch.tensor(ids), edits=edits).logits[-1].numpy()
+    np.testing.assert_allclose(writer.read_without(ids, [(1, 2), (0, 3)]), expected, atol=1e-5)
+    np.testing.assert_allclose(writer.read_without(ids, ()), writer.read(ids).logits, atol=1e-4)
+    cut = writer.read_without(ids, (), (0, 4, len(ids) - 1, 2))
+    assert np.abs(cut - writer.read(ids).logits).max() > 1e-5

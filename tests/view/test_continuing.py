@@ -137,6 +137,26 @@ def test_a_row_is_the_head_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(picture.names["head"][2:5]) == ["L1 H0", "L1 H1", "L1 H2"]
 
 
+@pytest.mark.parametrize("lang", LANGS)
+def test_heads_switched_off_change_what_comes_next(lang: str) -> None:
+    scene = Scene(lang=lang, text=TEXTS["repeat"], off=((1, 2), (2, 0)), layer=1, head=3)
+    app = open_app("continue", scene)
+    assert not app.exception
+    model = load_toy_model()
+    ids = model.ids_of(TEXTS["repeat"])
+    off = chances(ToyWriter(model).read_without(ids, scene.off))
+    on = chances(ToyWriter(model).read(ids).logits)
+    for found in (on, off):
+        best = model.tokenizer.entries[int(found.argmax())].display
+        assert best in html(app)
+        assert f"{found.max():.2f}" in html(app)
+    button = next(each for each in app.button if "L1 H3" in each.label)
+    button.click().run()
+    assert app.session_state["scene"].off == ((1, 2), (1, 3), (2, 0))
+    alone = open_app("continue", scene.with_(off=()))
+    assert Words(lang)("continue.without.none") in texts(alone)
+
+
 def test_undo_takes_one_token_back() -> None:
     app = open_app("continue", Scene(text=TEXT))
     before = app.session_state["scene"]

@@ -58,6 +58,8 @@ scenes = st.builds(
     lang=st.sampled_from(get_args(Lang)),
     text=st.one_of(st.text(max_size=60), st.sampled_from(sorted(TEXTS.values()))),
     weights=st.sampled_from(get_args(WeightsName)),
+    real=st.sampled_from(["", "SmolLM2-135M-Instruct", "模型 一"]),
+    digest=st.sampled_from(["", "0123456789abcdef"]),
     layer=st.integers(0, 99),
     head=st.integers(0, 127),
     focus=st.one_of(st.none(), st.integers(-1, 100_000)),
@@ -86,6 +88,7 @@ scenes = st.builds(
     own_route=st.text(max_size=20),
     station=st.integers(0, 99),
     sort=st.sampled_from(get_args(Sorting)),
+    only=st.integers(-1, 99),
     view=st.sampled_from(get_args(View)),
     hide_special=st.booleans(),
     whole_words=st.booleans(),
@@ -191,7 +194,8 @@ def test_nonsense_in_a_link_gives_defaults_and_is_reported(link: dict[str, str])
      ("v", "99"), ("lang", "fr"), ("model", "gpt5"), ("with", "hand"), ("ink", "AAAA"),
      ("part", "a..b"), ("S", "0"), ("live_d", "4096"), ("live_h", "3"), ("live_n", "40"),
      ("live_steps", "301"), ("focus", "-2"), ("focus", "it"), ("said", "4f.x"), ("said", "1" * 7),
-     ("said", ""), ("heat", "301"), ("topp", "0"), ("look", "49")],
+     ("said", ""), ("heat", "301"), ("real", "..%2Fx"), ("real", "a%2Fb"),
+     ("real", "%ff"), ("digest", "xyz"), ("topp", "0"), ("look", "49")],
 )  # fmt: skip
 def test_each_bad_value_is_named(name: str, value: str) -> None:
     scene, refused = read_link({name: value})

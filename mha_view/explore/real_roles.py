@@ -1,0 +1,62 @@
+"""Which heads of another people's model fill the roles that random tokens said twice can tell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from mha_view import heavy, state
+from mha_view.explore.board import Board
+from mha_view.explore.passport import Line, passport
+from mha_view.heavy import once
+from mha_view.real import SHELF
+from mha_view.store import STORE
+
+if TYPE_CHECKING:
+    from mha_core.real.roles import HeadScores
+
+SHOWN = 5  # heads a role
+
+
+def scores_of(name: str) -> HeadScores:
+    """A model's scores in every role, measured once."""
+    from mha_core.real.roles import score_heads
+
+    return STORE.get(("roles", ("real", name)), lambda: score_heads(SHELF.load(name)))
+
+
+def draw_roles(board: Board) -> None:
+    """The best heads of each role, with interval and chance; measured when the reader asks."""
+    words, name = board.words, board.scene.real
+    st.markdown(f"##### {words('real.roles')}")
+    st.caption(words("real.roles.caption"))
+    key = ("roles", ("real", name))
+    if key not in STORE and st.session_state.get("real_roles") != name:
+        st.button(
+            words("real.roles.measure"), key="real_roles_measure",
+            on_click=st.session_state.__setitem__, args=("real_roles", name),
+        )  # fmt: skip
+        return
+    if key not in STORE:
+        heavy.wait_for(words, "roles", key, once(scores_of, name))
+    scores = scores_of(name)
+    columns = st.columns(2)
+    for place, role in enumerate(scores.values):
+        ranked = scores.ranked(role)[:SHOWN]
+        chance = float(scores.chance[role].mean())
+        lines = [
+            Line(
+                words("board.short", layer=layer, head=head), found.mean, "share", chance,
+                found.low, found.high,
+            )
+            for (layer, head), found in ranked
+        ]  # fmt: skip
+        with columns[place % 2]:
+            st.html(passport(lines, words, words(f"role.{role}")))
+            (layer, head), _ = ranked[0]
+            st.button(
+                words("real.roles.open", head=words("board.short", layer=layer, head=head)),
+                key=f"real_role_{role}", type="tertiary",
+                **state.setter(layer=layer, head=head, picked=None),
+            )  # fmt: skip

@@ -1,0 +1,284 @@
+"""Another people's model on every page: its own numbers, proved, named, refused in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from mha_core.errors import DataError
+from mha_core.real.capture import capture
+from mha_core.real.folder import FOLDER_VARIABLE, card_of
+from mha_view import compute, real, real_walk
+from mha_view.components.wall import _head
+from mha_view.explore import board
+from mha_view.figures import explore
+from mha_view.footprint import footprint
+from mha_view.link import link_of, refuse_missing
+from mha_view.scene import Picked, Scene, read_link
+from mha_view.store import STORE
+from mha_view.words import LANGS, Words
+from tests.core.real_families import FAMILIES, Family
+from tests.core.real_folders import bytes_tokenizer, save_folder
+from tests.view.test_pages import CHINESE, html, open_app, pictures, texts
+
+LLAMA = next(family for family in FAMILIES if family.name == "llama")
+BERT = next(family for family in FAMILIES if family.name == "bert")
+WIDE = Family("llama", "llama", LLAMA.settings | {"vocab_size": 300})
+WIDE_BERT = Family("bert", "bert", BERT.settings | {"vocab_size": 300})
+TEXT = "the cat the cat 我!"
+SCENE = Scene(weights="real", real="small-llama", text=TEXT, layer=1, head=3)
+WALK = ("overview", "tokens", "projection", "heads", "rope", "attention", "concat", "output",
+        "why_heads")  # fmt: skip
+PAGES = [*WALK, "gallery", "compare", "continue"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder of models: two that can be loaded and one that cannot."""
+    folder = tmp_path_factory.mktemp("models")
+    save_folder(folder / "small-llama", WIDE, bytes_tokenizer())
+    save_folder(folder / "small-bert", WIDE_BERT, bytes_tokenizer())
+    (folder / "empty").mkdir()
+    (folder / "empty" / "config.json").write_text('{"model_type": "llama"}')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(FOLDER_VARIABLE, str(folder))
+        yield folder
+    STORE.clear()
+
+
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_of_the_walk_is_on_the_model(page: str, lang: str) -> None:
+    app = open_app(page, SCENE.with_(lang=lang))
+    words = Words(lang)
+    assert not app.exception
+    assert not app.error
+    assert [item.value for item in app.title] == [words.lesson(page, "title")]
+    assert bool(CHINESE.search(texts(app).replace("我", ""))) == (lang == "zh")
+    assert pictures(app) >= 1 or page == "continue"
+    of_layer = page in WALK
+    key, more = ("real.layer", {"layer": 1}) if of_layer else ("real.whole", {})
+    assert words(key, name=r"small\-llama", **more) in texts(app)
+    assert words("outside.one_head") not in texts(app)
+    if of_layer:
+        assert words("check.passed") in texts(app)
+        assert "transformers" in texts(app)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_model_that_looks_both_ways_is_shown_so(page: str) -> None:
+    app = open_app(page, SCENE.with_(real="small-bert"))
+    assert not app.exception
+    assert not app.error
+    if page == "continue":
+        assert "says nothing of what comes next" in texts(app)
+    if page == "rope":
+        assert Words("en")("rope.none") in texts(app)
+    if page == "overview":
+        assert compute.keep_of(compute.resolve(SCENE.with_(real="small-bert")), 9).all()
+
+
+def test_the_numbers_are_the_models_own() -> None:
+    model = real.SHELF.load("small-llama")
+    calls = capture(model, model.encode(TEXT))
+    patterns = real_walk.patterns_of("small-llama", TEXT)
+    trace = compute.layer_of(SCENE)
+    for layer, call in enumerate(calls):
+        np.testing.assert_allclose(patterns[layer], call.rows()[0].numpy(), atol=1e-6)
+    np.testing.assert_allclose(trace.pattern, calls[1].rows()[0].numpy(), atol=1e-5)
+    proof = real_walk.proof_of(SCENE)
+    assert proof is not None
+    assert max(proof.values()) < 1e-5
+    assert real_walk.proof_of(Scene()) is None
+    found = real_walk.expected_of("small-llama", TEXT)
+    assert found is not None
+    with torch.no_grad():
+        logits = model.network(input_ids=torch.tensor([model.encode(TEXT).ids])).logits[0]
+    chances = logits.softmax(-1).numpy()
+    assert found.ids[:, 0].tolist() == chances.argmax(-1).tolist()
+    ids = model.encode(TEXT).ids
+    expected = [chances[place, token] for place, token in enumerate(ids[1:])]
+    np.testing.assert_allclose(found.actual[:-1], expected, rtol=1e-4)
+    assert real_walk.expected_of("small-bert", TEXT) is None
+    config = compute.config_of(compute.resolve(SCENE))
+    assert (config.n_heads, config.n_kv_heads, config.d_head, config.d_model) == (4, 2, 20, 80)
+
+
+def test_a_picked_cell_is_explained_from_the_models_numbers() -> None:
+    app = open_app("attention", SCENE.with_(picked=Picked("pattern", 3, 5, 2)))
+    assert not app.exception
+    weight = compute.layer_of(SCENE).pattern[3, 5, 2]
+    assert f"{weight:.3f}" in html(app) + texts(app)
+
+
+def test_tokens_are_cut_by_the_models_tokenizer() -> None:
+    reading = compute.reading_of(SCENE)
+    read = real.SHELF.load("small-llama").encode(TEXT)
+    assert reading.labels == read.labels
+    assert [token.id for token in reading.tokens] == list(read.ids)
+    kinds = {token.display: token.kind for token in reading.tokens}
+    assert kinds["!"] == "punctuation"
+    assert "byte" in kinds.values()
+    assert "piece" in kinds.values()
+
+
+def test_a_long_text_is_cut_where_there_is_no_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(real_walk, "most_tokens", lambda model: 12)
+    text = "the hat " * 20
+    reading = real_walk.read_text("small-llama", text)
+    assert len(reading) == 12
+    assert reading.n_left_out == real.SHELF.load("small-llama").encode(text).n_tokens - 12
+    STORE.forget(lambda key: real.is_about(key, "small-llama"))
+
+
+def test_a_link_names_the_model_and_its_files(root: Path) -> None:
+    real.SHELF.load("small-llama")
+    link = link_of(SCENE)
+    digest = card_of(root / "small-llama").digest
+    assert (link["weights"], link["real"], link["digest"]) == ("real", "small-llama", digest)
+    scene, refused = read_link(link)
+    assert refused == []
+    assert refuse_missing(scene, link) == (scene, [])
+    same = open_app("gallery", link=link)
+    assert not same.warning
+    other = open_app("gallery", link=link | {"digest": "0" * 16})
+    assert [item.value for item in other.warning] == [
+        Words("en")("real.changed", name=r"small\-llama")
+    ]
+    high = open_app("attention", link=link | {"layer": "2"})
+    assert "layer=2" in high.warning[0].value
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_a_link_to_a_model_that_is_not_here_offers_the_nearest(lang: str) -> None:
+    words = Words(lang)
+    app = open_app("attention", Scene(lang=lang, weights="real", real="small-llamas-2", text=TEXT))
+    assert not app.exception
+    assert app.warning[0].value == words("real.gone", name=r"small\-llamas\-2")
+    assert app.button(key="real_nearest").label == words("real.nearest", name="small-llama")
+    app.button(key="real_nearest").click().run()
+    assert app.session_state["scene"].real == "small-llama"
+    assert not app.warning
+    assert not app.exception
+
+
+def labels_of(app: AppTest) -> list[str]:
+    """What the weights are called in the list of them."""
+    return list(app.radio(key="weights").options)
+
+
+def test_the_models_are_listed_and_the_refused_one_says_why() -> None:
+    app = open_app("tokens", SCENE)
+    assert app.selectbox(key="real_model").options == ["small-bert", "small-llama"]
+    told = "\n".join(item.value for item in app.caption)
+    assert "✗ empty holds no .safetensors file" in told
+    assert "2 layers × 4 heads" in told
+    app.selectbox(key="real_model").set_value("small-bert").run()
+    assert app.session_state["scene"].real == "small-bert"
+    assert not app.exception
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_without_models_one_line_says_what_brings_them(
+    lang: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    words = Words(lang)
+    app = open_app("tokens", Scene(lang=lang, weights="custom", text="a b"))
+    assert words("real.none") in [item.value for item in app.caption]
+    assert words("weights.real") not in labels_of(app)
+    gone = open_app("tokens", Scene(lang=lang, weights="real", real="x", text="a b"))
+    assert words("real.gone.none", name="x") in [item.value for item in gone.warning]
+
+
+def test_a_layer_that_is_not_proved_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(model: object, read: object, number: int) -> None:
+        raise DataError(
+            "real.unproved", name="small-llama", layer=number, step="q_rot", apart="1", most="1e-5"
+        )
+
+    STORE.forget(lambda key: real.is_about(key, "small-llama"))
+    monkeypatch.setattr("mha_core.real.layer.real_layer", refuse)
+    app = open_app("attention", SCENE)
+    assert not app.exception
+    assert "Layer 1 of small-llama is not shown" in app.error[0].value
+    still = open_app("gallery", SCENE)
+    assert not still.error, "its patterns are the model's own"
+
+
+def test_a_wall_shows_every_head_and_the_tiles_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(board, "MOST_HEADS_APART", 5)
+    app = open_app("gallery", SCENE.with_(sort="entropy"))
+    assert not app.exception
+    assert any('"told"' in str(item.proto) or b'"told"' in bytes(item.proto.bytes)
+               for item in app.get("bidi_component"))  # fmt: skip
+    alone = open_app("gallery", SCENE.with_(only=1))
+    assert Words("en")("gallery.of_layer", layer=1) in texts(alone)
+    assert "as do heads 2 of this layer" in texts(alone)
+    n_heads = [4, 4]
+    assert _head({"layer": 1, "head": 3}, n_heads) == (1, 3)
+    bad = (None, {}, {"layer": 2, "head": 0}, {"layer": 0, "head": 4}, {"layer": True, "head": 0})
+    assert [_head(sent, n_heads) for sent in bad] == [None] * 5
+
+
+def test_small_pictures_are_the_largest_of_each_block_and_few_bytes() -> None:
+    generator = np.random.default_rng(0)
+    patterns = [generator.random((9, 64, 64)).astype(np.float32) for _ in range(30)]
+    patterns[7][2, 40:44, 9] = 1.0
+    drawn = explore.small_pictures(patterns)
+    assert drawn.shape[:2] == (30, 9)
+    assert drawn.nbytes <= 150_000, "270 heads; the tiles beside them take what is left of 300 kB"
+    block = -(-64 // drawn.shape[-1])
+    assert drawn[7, 2, 41 // block, 9 // block] == 255
+    small = [np.eye(5, dtype=np.float32)[None]]
+    assert (explore.small_pictures(small)[0, 0] == 255 * np.eye(5)).all()
+
+
+def test_what_is_kept_does_not_hold_the_model() -> None:
+    model = real.SHELF.load("small-llama")
+    layer = real_walk.layer_of("small-llama", TEXT, 1)
+    patterns = real_walk.patterns_of("small-llama", TEXT)
+    whole = real.n_bytes_of(model)
+    of_layer = sum(each.size * 4 for each in (layer.trace.weights.w_q, layer.trace.weights.w_k))
+    assert sum(footprint(layer).values()) < whole
+    assert sum(footprint(patterns).values()) < 100_000
+    assert of_layer < whole
+
+
+def test_the_shelf_lets_the_oldest_go_and_forgets_what_it_computed() -> None:
+    shelf = real.Shelf(limit=1)
+    first = shelf.load("small-llama")
+    assert shelf.load("small-llama") is first
+    assert len(shelf.digest_of("small-llama")) == 16
+    STORE.get(("walk", ("real", "small-llama"), "x"), lambda: "kept")
+    shelf.load("small-bert")
+    assert shelf.find("small-llama") is None
+    assert shelf.digest_of("small-llama") == ""
+    assert ("walk", ("real", "small-llama"), "x") not in STORE
+    assert real.is_about(("a", (("real", "m"), 1)), "m")
+    assert not real.is_about(("a", ("real", "n")), "m")
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_roles_are_measured_when_asked_and_ranked_as_the_core_ranks(lang: str) -> None:
+    from mha_core.real.roles import score_heads
+
+    STORE.forget(lambda key: isinstance(key, tuple) and key[0] == "roles")
+    app = open_app("gallery", SCENE.with_(lang=lang))
+    assert Words(lang)("real.roles.caption") in [item.value for item in app.caption]
+    app.button(key="real_roles_measure").click().run()
+    assert not app.exception
+    scores = score_heads(real.SHELF.load("small-llama"))
+    shown = html(app)
+    for role in scores.values:
+        (layer, head), best = scores.ranked(role)[0]
+        assert Words(lang)("board.short", layer=layer, head=head) in shown
+        assert f"{best.mean:.2f}" in shown
+    app.button(key="real_role_induction").click().run()
+    layer, head = scores.ranked("induction")[0][0]
+    assert (app.session_state["scene"].layer, app.session_state["scene"].head) == (layer, head)
