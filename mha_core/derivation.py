@@ -12,7 +12,9 @@ from typing import Literal
 
 import numpy as np
 
+from mha_core.after import After
 from mha_core.arrays import Array
+from mha_core.reference import norm_columns
 from mha_core.trace import AttentionTrace
 from mha_core.values import check_index
 
@@ -205,6 +207,61 @@ def derive_output(
     )  # fmt: skip
     products = w_o[feature].astype(np.float64) * trace.concat[token]
     return folded, added, products.reshape(trace.config.n_heads, -1).sum(axis=1)
+
+
+@dataclass(frozen=True)
+class ResidualDerivation:
+    """One number of what is read next: the stream, and what of the output is added to it.
+
+    Attributes:
+        stream: what came in.
+        out: the output.
+        factor: what the output is multiplied by; 1 where it is not.
+        added: what is added for it: `out`, multiplied, and normed where the layer norms it.
+        is_normed: whether the layer norms the output before it is added.
+        beside: what an MLP beside attention adds, or None.
+        total: stream + added + beside.
+        residual: what is read next: `total`, or, where the layer norms the sum, its norm.
+        sum_is_normed: whether it does.
+    """
+
+    stream: float
+    out: float
+    factor: float
+    added: float
+    is_normed: bool
+    beside: float | None
+    total: float
+    residual: float
+    sum_is_normed: bool
+
+
+def derive_residual(trace: AttentionTrace, feature: int, token: int) -> ResidualDerivation:
+    """Derive one number of the stream that is read next.
+
+    Raises:
+        ConfigError: there is no such feature or token.
+    """
+    check_index("feature", feature, trace.config.d_model)
+    check_index("token", token, trace.n_tokens)
+    after = After() if trace.after is None else trace.after
+    added = after.factor * trace.out[token].astype(np.float64)
+    norm = after.norm_out
+    if norm is not None:
+        added = norm_columns(added[:, None], norm.kind, norm.weight, norm.bias, norm.eps)[:, 0]
+    beside = None if after.beside is None else float(after.beside[token, feature])
+    stream = float(trace.stream[token, feature])
+    return ResidualDerivation(
+        stream=stream,
+        out=float(trace.out[token, feature]),
+        factor=after.factor,
+        added=float(added[feature]),
+        is_normed=norm is not None,
+        beside=beside,
+        total=stream + float(added[feature]) + (beside or 0.0),
+        residual=float(trace.residual[token, feature]),
+        sum_is_normed=after.norm_sum is not None,
+    )
 
 
 def derive_rotation(

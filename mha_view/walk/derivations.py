@@ -10,9 +10,11 @@ import streamlit as st
 
 from mha_core.derivation import (
     Projection,
+    ResidualDerivation,
     derive_head_output,
     derive_output,
     derive_projection,
+    derive_residual,
     derive_rotation,
     derive_weight,
 )
@@ -198,13 +200,7 @@ def draw_output(page: Page, feature: int, token: int) -> None:
     if rest:
         heads.append(row(words("panel.rounding"), "", number(rest), kind="rest"))
     heads.append(row(words("panel.sum"), "", number(folded.total), kind="total"))
-    stream = float(page.trace.stream[token, feature])
-    residual = round(stream, 3) + folded.total
-    sums = [
-        row(words("panel.stream"), "", number(stream)),
-        row("O", "", number(folded.total)),
-        row(words("panel.residual"), "", number(residual), kind="total"),
-    ]
+    sums = _sum_rows(page, derive_residual(page.trace, feature, token))
     draw(
         words(
             "panel.output.title",
@@ -218,6 +214,27 @@ def draw_output(page: Page, feature: int, token: int) -> None:
             table(sums, words("panel.residual.caption")),
         ],
     )
+
+
+def _sum_rows(page: Page, found: ResidualDerivation) -> list[str]:
+    """What is added to the stream, one part a row, and what is read next."""
+    words = page.words
+    named = "O"
+    if found.factor != 1:
+        named = words("panel.residual.scaled", factor=f"{found.factor:.4g}")
+    if found.is_normed:
+        named = words("panel.residual.normed")
+    parts = [(words("panel.stream"), found.stream), (named, found.added)]
+    if found.beside is not None:
+        parts.append((words("panel.residual.beside"), found.beside))
+    rows = [row(name, "", number(value)) for name, value in parts]
+    printed = sum(round(value, 3) for _, value in parts)
+    total = words("panel.residual.sum" if found.sum_is_normed else "panel.residual")
+    rows.append(row(total, "", number(printed), kind="total"))
+    if found.sum_is_normed:
+        name = words("panel.residual.sum_normed")
+        rows.append(row(name, "", number(found.residual), kind="total"))
+    return rows
 
 
 def _concat_names(page: Page) -> list[str]:

@@ -361,6 +361,35 @@ def exam_derive_output(derivation: ModuleType, trace: AttentionTrace) -> None:
         derivation.derive_output(trace, 0, -1)
 
 
+def exam_derive_residual(derivation: ModuleType, trace: AttentionTrace) -> None:
+    after = trace.after
+    factor = 1.0 if after is None else after.factor
+    added = _normed(None if after is None else after.norm_out, factor * _wide(trace.out))
+    beside = None if after is None else after.beside
+    normed = None if after is None else after.norm_sum
+    total = _wide(trace.stream) + added + (0 if beside is None else beside)
+    within = limits(trace)["residual"]
+    for feature, token in cells(trace, trace.config.d_model, trace.n_tokens):
+        found = derivation.derive_residual(trace, feature, token)
+        assert found.stream == float(trace.stream[token, feature])
+        assert found.out == float(trace.out[token, feature])
+        assert found.residual == float(trace.residual[token, feature])
+        assert found.factor == factor
+        assert found.added == pytest.approx(added[token, feature], rel=1e-9, abs=1e-12)
+        assert found.is_normed == (after is not None and after.norm_out is not None)
+        assert found.beside == (None if beside is None else float(beside[token, feature]))
+        assert found.total == pytest.approx(total[token, feature], rel=1e-9, abs=1e-9)
+        assert found.sum_is_normed == (normed is not None)
+        if normed is None:
+            assert found.total == pytest.approx(found.residual, abs=within)
+    with pytest.raises(ConfigError, match="token = -1 is not known"):
+        derivation.derive_residual(trace, 0, -1)
+
+
+def _wide(value: Any) -> Any:
+    return np.asarray(value, np.float64)
+
+
 def exam_derive_rotation(derivation: ModuleType, trace: AttentionTrace) -> None:
     rope, d_head = trace.config.rope, trace.config.d_head
     width = d_head if rope is None or rope.dim is None else rope.dim
@@ -377,9 +406,11 @@ def exam_derive_rotation(derivation: ModuleType, trace: AttentionTrace) -> None:
                     if rope.frequencies is None
                     else rope.frequencies[pair]
                 )
-                turn = rope.attention_factor * np.exp(
-                    1j * float(positions_of(trace)[token]) * speed
-                )
+                angle = float(positions_of(trace)[token]) * speed
+                if rope.angle_dtype == "float32":
+                    place = np.float32(positions_of(trace)[token])
+                    angle = float(place * np.float32(speed))
+                turn = rope.attention_factor * np.exp(1j * angle)
             turned = complex(*before) * turn
             within = 8 * rounding_of(trace) * max(abs(turned), 1e-30)
             assert_close(after, (turned.real, turned.imag), within, "turned by its angle")
@@ -423,6 +454,7 @@ DERIVATION: dict[str, Exam] = {
     "derive_projection": exam_derive_projection,
     "derive_head_output": exam_derive_head_output,
     "derive_output": exam_derive_output,
+    "derive_residual": exam_derive_residual,
     "derive_rotation": exam_derive_rotation,
     "head_contributions": exam_head_contributions,
     "head_shares": exam_head_shares,

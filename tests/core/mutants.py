@@ -358,6 +358,24 @@ EXAMINED_MUTANTS = (
         "before.shape[-1]",
     ),
     Mutant(
+        "the factor left out of what is read next",
+        "derivation",
+        "after.factor * trace.out[token].astype",
+        "1.0 * trace.out[token].astype",
+    ),
+    Mutant(
+        "the MLP beside left out of the sum",
+        "derivation",
+        "+ (beside or 0.0)",
+        "",
+    ),
+    Mutant(
+        "the norm of the sum taken for that of the output",
+        "derivation",
+        "norm = after.norm_out",
+        "norm = after.norm_sum",
+    ),
+    Mutant(
         "smallest terms first",
         "derivation",
         "np.argsort(-np.abs(products)",
