@@ -188,7 +188,8 @@ def exam_as_one_head(whatif: ModuleType, trace: AttentionTrace) -> None:
         before = getattr(trace, full).reshape(trace.n_tokens, config.n_kv_heads, width)
         after = getattr(one, full).reshape(trace.n_tokens, config.n_heads, width)
         assert_close(after, before.repeat(config.group, axis=1), _near(trace, full), full)
-    if config.qk_norm == "whole" and config.rope is None:  # one vector, normed as before
+    # One vector, normed as before; a length grows with what is repeated, a mean does not.
+    if config.qk_norm == "whole" and config.rope is None and config.qk_norm_kind != "l2":
         after = one.k[0].reshape(trace.n_tokens, config.n_heads, -1).transpose(1, 0, 2)
         assert_close(after, trace.k.repeat(config.group, axis=0), _near(trace, "k"), "k")
     allowed = limits(one)

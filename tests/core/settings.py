@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from mha_core.after import After
@@ -174,4 +175,12 @@ def walks(draw: st.DrawFn) -> AttentionTrace:
     # In a small stream a norm's eps tells; float16 has no digits left there.
     sizes = [1.0, 5.0] if chosen["dtype"] == torch.float16 else [1.0, 1e-3, 5.0]
     stream = draw(st.sampled_from(sizes)) * generator.standard_normal((n_tokens, config.d_model))
-    return walk_layer(stream, **chosen)
+    walk = walk_layer(stream, **chosen)
+    # A norm without eps of a vector of zeros is 0 / 0: there is no such layer to hold to anything.
+    assume(config.qk_norm is None or config.qk_norm_eps > 0 or _has_length(walk))
+    return walk
+
+
+def _has_length(walk: AttentionTrace) -> bool:
+    """Whether every query and key that is normed could be."""
+    return not any(np.isnan(each).any() for each in (walk.q, walk.k))
