@@ -112,6 +112,7 @@ MESSAGES: dict[str, str] = {
     ),
     "marks.long": ("Line {line} has {n} tokens; at most {most} are read. Shorten the sentence."),
     "marks.many": ("There are {n} sentences; at most {most} are read at a time. Leave some out."),
+    "marks.text": ("The sentences have {n} characters; at most {most} are read. Leave some out."),
     "claim.few": (
         "There are {n} different sentences; at least {least} are needed, so that one half can "
         "choose and the other report. Add sentences, or write a pattern."

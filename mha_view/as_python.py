@@ -43,7 +43,29 @@ def write_python(scene: Scene, step: str = "pattern") -> str:
     return "\n".join([*numpy, *lines, f"value = trace[{step!r}].article_value"])
 
 
-def _trained(scene: Scene) -> Iterator[str]:
+def write_patterns(scene: Scene, checkpoint: int | None = None) -> str:
+    """Write the lines that leave every layer's record of a scene as `traces`.
+
+    Args:
+        scene: what the reader chose.
+        checkpoint: a shipped step of training instead of the final weights.
+    """
+    scene = compute.resolve(scene)
+    if not compute.is_trained(scene):
+        numpy = ["import numpy as np", ""] if scene.shift else []
+        return "\n".join([*numpy, *_random(scene), "traces = [trace]"])
+    lines = list(_trained(scene.with_(shift=0, layer=0), checkpoint))
+    lines[-1] = lines[-1].replace("trace = ", "traces = ", 1).removesuffix(".layers[0]") + ".layers"
+    if scene.shift:
+        at = lines.index("")
+        lines.insert(at, "from mha_core.whatif import walk_again")
+        lines.append(f"positions = np.arange(traces[0].n_tokens) + {scene.shift}")
+        lines.append("traces = [walk_again(trace, positions=positions) for trace in traces]")
+        lines = ["import numpy as np", "", *lines]
+    return "\n".join(lines)
+
+
+def _trained(scene: Scene, checkpoint: int | None = None) -> Iterator[str]:
     """A trained model's layer."""
     kept = live.find(scene)
     names = ["named_mask"] if scene.mask != "causal" else []
@@ -52,11 +74,16 @@ def _trained(scene: Scene) -> Iterator[str]:
     yield from _imports(names)
     if kept is not None:
         yield "from mha_core.training.live import live_snapshots"
+    if checkpoint is not None:
+        yield "from mha_core.model.checkpoint import list_checkpoints"
     if scene.shift:
         yield "from mha_core.whatif import walk_again"
     yield ""
     yield f"text = {_text(scene)!r}"
-    if kept is None:
+    if checkpoint is not None:
+        yield f"path = next(path for path in list_checkpoints() if '-{checkpoint:05}' in path.name)"
+        yield "model = load_toy_model(path)"
+    elif kept is None:
         yield "model = load_toy_model()"
     else:
         s = kept.settings

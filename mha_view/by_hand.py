@@ -37,7 +37,7 @@ OTHER_NAMES = {
     "句子": "text", "层": "layer", "头": "head", "词元": "token", "掩码": "mask", "步": "play",
     "语言": "lang", "projector": "present",
 }  # fmt: skip
-KNOWN = {*NAMES, *FIELD_OF, *TEXT_FIELDS, "v"}
+KNOWN = {*NAMES, *FIELD_OF, *TEXT_FIELDS, "ready", "v"}
 YES, NO = {"1", "on", "yes", "true", "开", "是"}, {"0", "off", "no", "false", "关", "否"}
 ESCAPES = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 MOST_SHOWN = 40  # characters of what could not be read

@@ -32,6 +32,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "compare",
         "specialisation",
         "circuits",
+        "hypothesis",
         "continue",
         "training",
     ),

@@ -16,6 +16,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
 from urllib.parse import quote, unquote
 
+from mha_core.heads.ready_claims import READY
 from mha_core.masks import MaskName as MaskName
 from mha_core.rope import Pairing as Pairing
 from mha_view.texts import DEFAULT_TEXT, TELLING, TEXTS
@@ -143,6 +144,11 @@ class Scene:
         instead: what a cut path reads: what its sender gives on the other sentence, or its mean.
         cuts: the steps of the story that are cut, counted from 1.
         twin: the second of the reader's own two sentences, "" for a suggested one.
+        says: a hypothesis in the reader's words, "" for what a ready one says by itself.
+        marked: its sentences or patterns, marked, a line each; "" before there are any.
+        among: (layer, head) pairs that it is about, none for all of them.
+        claim_count, claim_seed: how many sentences its patterns give, and what splits them.
+        frozen: whether it is stated and tested, or still being written.
         step: the training step looked at; the first shipped checkpoint at or after.
         against: what the second reading of the comparison differs in.
         other_text, other_layer, other_head, other_mask, other_weights: the second reading's.
@@ -224,6 +230,12 @@ class Scene:
     instead: Instead = "corrupted"
     cuts: tuple[int, ...] = ()
     twin: str = ""
+    says: str = ""
+    marked: str = ""
+    among: tuple[tuple[int, int], ...] = ()
+    claim_count: int = 200
+    claim_seed: int = 0
+    frozen: bool = False
     step: int = 10_000_000
     against: Against = "head"
     other_text: str = TEXTS["queen"]
@@ -494,7 +506,12 @@ def unpack_text(packed: str) -> str:
 TEXT_FIELDS = {
     "text": "text", "s": "text", "t": "text", "s2": "other_text", "t2": "other_text",
     "c": "config_text", "r": "own_route", "t3": "twin",
+    "says": "says", "m": "marked",
 }  # fmt: skip
+# The patterns of the ready hypotheses by name and language: `antecedent.en`.
+READY_BY_NAME = {
+    f"{name}.{lang}": text for name, each in READY.items() for lang, text in each.items()
+}
 # By field of Scene.
 CODECS: dict[str, Codec] = {
     "lang": one_of("lang", Lang),
@@ -545,6 +562,10 @@ CODECS: dict[str, Codec] = {
     "circuit_part": one_of("show", CircuitPart),
     "instead": one_of("instead", Instead),
     "cuts": Codec("cut", read_cuts, lambda cuts: "_".join(map(str, cuts))),
+    "among": Codec("among", read_heads, write_heads),
+    "claim_count": whole("n", 10, 500),
+    "claim_seed": whole("split", 0, 10_000),
+    "frozen": yes_no("frozen"),
     "step": whole("step", 0, 10_000_000),
     "against": one_of("against", Against),
     "other_layer": whole("layer2", 0, 99),
@@ -622,7 +643,36 @@ def write_texts(scene: Scene) -> dict[str, str]:
         if text and (packed := _pack_into(text, room)) is not None:
             link[name] = packed
             room -= len(packed)
+    return link | _write_claim(scene, room)
+
+
+def _write_claim(scene: Scene, room: int) -> dict[str, str]:
+    """A hypothesis and its sentences, ready ones by their name; none that would not fit."""
+    link: dict[str, str] = {}
+    if (name := ready_name(scene.marked)) is not None:
+        link["ready"] = name
+    elif scene.marked and (packed := _pack_into(scene.marked, room)) is not None:
+        link["m"] = packed
+        room -= len(packed)
+    if scene.says and (packed := _pack_into(scene.says, room)) is not None:
+        link["says"] = packed
     return link
+
+
+def ready_name(marked: str) -> str | None:
+    """The name and language of a ready hypothesis, `antecedent.en`, by its patterns."""
+    return next((name for name, text in READY_BY_NAME.items() if text == marked), None)
+
+
+def marked_in(marked: str, lang: str) -> str:
+    """A ready hypothesis' patterns in a language; others as they are."""
+    name = ready_name(marked)
+    return marked if name is None else READY_BY_NAME[f"{name.partition('.')[0]}.{lang}"]
+
+
+def link_holds_marked(scene: Scene) -> bool:
+    """Whether the scene's link carries its marked sentences."""
+    return not scene.marked or bool({"m", "ready"} & write_texts(scene).keys())
 
 
 def _pack_into(text: str, room: int) -> str | None:
@@ -677,7 +727,9 @@ def read_one(name: str, value: str) -> dict[str, Any]:
         return {}
     if name == "text":
         return {"text": value}
+    if name == "ready":
+        return {"marked": READY_BY_NAME[value]}
     if name in TEXT_FIELDS:
-        return {TEXT_FIELDS[name]: TEXTS[value] if name.startswith("s") else unpack_text(value)}
+        return {TEXT_FIELDS[name]: TEXTS[value] if name in ("s", "s2") else unpack_text(value)}
     field = FIELD_OF[name]
     return {field: CODECS[field].read(value)}

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from mha_view import address, controls, frame, heavy, state
+from mha_view import address, cite, controls, frame, heavy, state
 from mha_view.classroom import present
 from mha_view.explore import live_run
 from mha_view.link import link_of
@@ -30,6 +30,7 @@ def main() -> None:
         draw_menu(words, pages, link_of(state.scene()))
         controls.draw_reader(words)
         frame.draw_glossary(words)
+        cite.draw_cite(words, state.scene(), page.url_path)
     for part in refused:
         st.warning(part.say(words))
     name = page.url_path or "overview"

@@ -46,6 +46,7 @@ class Picture:
         pickable: whether a cell can be picked and explained.
         frames_label: what the slider over the figure's frames is called.
         frame: where that slider stands at first.
+        toolbar: whether its numbers are offered as a table and as files.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Picture:
     frames_label: str | None = None
     frame: int | None = None
     low: int | None = None
+    toolbar: bool = True
 
     @property
     def kept_as(self) -> str:
@@ -129,6 +131,7 @@ def show(
         },
         frames_label=picture.frames_label,
         frame=picture.frame,
+        toolbar=picture.toolbar,
     )
     if picture.block != (1, 1):
         rows, columns = picture.block

@@ -15,7 +15,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from mha_view import by_hand
 from mha_view.by_hand import Refused
 from mha_view.link import link_of
-from mha_view.scene import DEFAULTS, FOREIGN, Scene, start_in
+from mha_view.scene import DEFAULTS, FOREIGN, Scene, marked_in, start_in
 from mha_view.words import LANG_VARIABLE, LANGS
 
 MOST_UNDO = 50
@@ -146,6 +146,7 @@ def note_written() -> str:
 
 
 def switch_language(lang: str) -> None:
-    """Change the language; a default sentence follows with all it brings along."""
+    """Change the language; a default sentence follows with all it brings along, and so does a
+    ready hypothesis."""
     same = scene().text == start_in(scene().lang)["text"]
-    change(lang=lang, **(start_in(lang) if same else {}))
+    change(lang=lang, **(start_in(lang) if same else {}), marked=marked_in(scene().marked, lang))

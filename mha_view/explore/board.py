@@ -19,6 +19,7 @@ from mha_view.scene import Picked
 
 if TYPE_CHECKING:
     from mha_view.components.plot import Cell
+    from mha_view.words import Words
 
 
 MOST_HEADS_APART = 60  # heads that are shown one by one; of more, a wall and the first few
@@ -160,13 +161,24 @@ def open_toy_board(name: str) -> Board:
 
 
 def draw_reading_on(board: Board) -> None:
-    """The last row: what the page cannot show, where people trip, more to read."""
+    """The last row of a board."""
+    draw_limits(board.name, board.words, **board.sizes())
+
+
+def draw_limits(name: str, words: Words, **values: object) -> None:
+    """The last row: what the page cannot show, where people trip, more to read.
+
+    Args:
+        name: the page's.
+        words: the reader's words.
+        values: what its lesson's placeholders stand for.
+    """
     limits, trip = st.columns(2)
     with limits.container(border=True, height="stretch"):
-        st.markdown(f"##### {board.words('card.limits')}")
-        st.markdown(board.text("limits"))
+        st.markdown(f"##### {words('card.limits')}")
+        st.markdown(words.lesson(name, "limits", **values))
     with trip.container(border=True, height="stretch"):
-        st.markdown(f"##### {board.words('card.trip')}")
-        st.markdown(board.text("trip"))
-    with st.expander(board.words("card.more")):
-        st.markdown(board.text("more"))
+        st.markdown(f"##### {words('card.trip')}")
+        st.markdown(words.lesson(name, "trip", **values))
+    with st.expander(words("card.more")):
+        st.markdown(words.lesson(name, "more", **values))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
@@ -16,6 +16,7 @@ from mha_view.explore.roles import roles_of
 from mha_view.figures.damage import role_map
 from mha_view.scene import RoleName
 from mha_view.show import show
+from mha_view.table_files import draw_save
 
 if TYPE_CHECKING:
     from mha_view.components.plot import Cell
@@ -103,3 +104,10 @@ def draw_list(board: Board, report: Report) -> None:
         for name, value in baselines.items()
     )
     st.html(passport(lines, words, words("map.list.caption", n=role["mass"]["n"], baselines=told)))
+    table: dict[str, list[Any]] = {
+        "head": [line.label for line in lines], "mass": [line.value for line in lines],
+        "low": [line.low for line in lines], "high": [line.high for line in lines],
+    }  # fmt: skip
+    for name, value in baselines.items():
+        table[f"baseline_{name}"] = [value] * len(lines)
+    draw_save(f"role_{board.scene.role}", table, words, board.scene)

@@ -4,6 +4,7 @@ import streamlit as st
 
 from mha_view.explore import circuits, lens, story
 from mha_view.explore.board import draw_reading_on
+from mha_view.page_python import draw_python
 
 board = circuits.open_circuits()
 words = board.words
@@ -28,3 +29,4 @@ else:
             circuits.draw_every(board, found)
 
 draw_reading_on(board)
+draw_python("circuits", words, board.scene)

@@ -5,6 +5,7 @@ import streamlit as st
 from mha_view import controls
 from mha_view.explore import compare
 from mha_view.explore.board import draw_reading_on, open_board
+from mha_view.page_python import draw_python
 
 board = open_board("compare")
 
@@ -28,3 +29,4 @@ with st.expander(board.words("compare.masks")):
     compare.draw_masks(board)
 
 draw_reading_on(board)
+draw_python("compare", board.words, board.scene)

@@ -4,6 +4,7 @@ import streamlit as st
 
 from mha_view.explore import continuing
 from mha_view.explore.board import draw_reading_on
+from mha_view.page_python import draw_python
 
 text = continuing.open_text()
 
@@ -22,3 +23,4 @@ with st.container(border=True):
     continuing.draw_without(text)
 
 draw_reading_on(text)
+draw_python("continue", text.words, text.scene)

@@ -4,6 +4,7 @@ import streamlit as st
 
 from mha_view.explore import gallery, real_roles
 from mha_view.explore.board import draw_reading_on, open_board
+from mha_view.page_python import draw_python
 
 board = open_board("gallery")
 
@@ -29,3 +30,4 @@ with st.expander(board.words("gallery.mean")):
     gallery.draw_mean(board)
 
 draw_reading_on(board)
+draw_python("gallery", board.words, board.scene)

@@ -5,6 +5,7 @@ import streamlit as st
 from mha_view.explore import again, bench, direct, losses, role_map, roles
 from mha_view.explore.board import draw_reading_on, open_toy_board
 from mha_view.explore.tabs import draw_tabs
+from mha_view.page_python import draw_python
 
 board = open_toy_board("specialisation")
 words = board.words
@@ -53,3 +54,4 @@ else:
 if tab != "bench":
     again.draw_again(words)
 draw_reading_on(board)
+draw_python("specialisation", board.words, board.scene)

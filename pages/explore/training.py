@@ -5,6 +5,7 @@ import streamlit as st
 from mha_view import controls
 from mha_view.explore import checkpoints, live_run, training
 from mha_view.explore.board import draw_reading_on, open_toy_board
+from mha_view.page_python import draw_python
 
 live_run.keep_alive()
 board = open_toy_board("training")
@@ -23,3 +24,4 @@ with st.container(border=True):
     training.draw_live(board)
 
 draw_reading_on(board)
+draw_python("training", board.words, board.scene)

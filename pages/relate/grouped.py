@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from mha_view.page_python import draw_python
 from mha_view.relate import grouped
 from mha_view.relate.sizes import draw_reading_on
 
@@ -19,3 +20,4 @@ with st.container(border=True):
     grouped.draw_player(page)
 
 draw_reading_on("grouped", page.words, **page.sizes())
+draw_python("grouped", page.words, page.scene)

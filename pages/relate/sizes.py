@@ -3,6 +3,7 @@
 import streamlit as st
 
 from mha_view import state
+from mha_view.page_python import draw_python
 from mha_view.relate import kept, sizes
 from mha_view.relate.subject import open_subject
 from mha_view.words import Words
@@ -43,3 +44,4 @@ st.caption(words.lesson("sizes", "picture"))
 
 sizes.draw_reading_on("sizes", words)
 sizes.draw_counted(words)
+draw_python("sizes", words, state.scene())

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from mha_view.page_python import draw_python
 from mha_view.relate import vit
 
 page = vit.open_beside()
@@ -27,3 +28,4 @@ with st.container(border=True):
     vit.draw_masks(page)
 
 vit.draw_reading_on(page)
+draw_python("vit", page.words, page.scene)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
+from mha_core.heads.ready_claims import READY
 from mha_view.scene import LIVE_LAYERS, LIVE_WIDTHS, Scene
 from mha_view.words import LANGS, Words
 from tests.browser.axe import severe_findings
@@ -164,3 +165,47 @@ def test_a_closed_tab_frees_the_server(new_page: Callable[..., Page], server: st
     expect(second.get_by_text(STEP)).to_be_visible()
     second.get_by_role("button", name="Stop").click()
     expect(second.get_by_text(re.compile("^Ended at step"))).to_be_visible()
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_a_hypothesis_is_frozen_tested_and_told_false(page: Page, server: str, lang: str) -> None:
+    """From the empty page: three pictures, one is begun with, a word is clicked, it is tested."""
+    words = Words(lang)
+    visit(page, server, "hypothesis", f"{TOY}&lang={lang}")
+    for name in ("claim_antecedent", "claim_follower", "claim_again"):
+        expect(figure(page, name)).to_be_visible()
+    page.get_by_role("button", name=words("claim.try")).nth(2).click()
+    until(page, lambda: query_of(page).get("ready"), f"again.{lang}")
+    settle(page)
+    says = page.get_by_label(words("claim.says"))
+    expect(says).to_have_value(words("claim.ready.again"))
+    expect(figure(page, "claim_first")).to_be_visible()
+    # Clicking another word of the first line, and clicking back, leaves the line as it was.
+    text = READY["again"][lang]  # type: ignore[index]
+    page.get_by_text(words("claim.click"), exact=True).click()
+    slot = {"en": "<thing>", "zh": "<东西>"}[lang]
+    target = page.locator(".st-key-claim_target")
+    target.get_by_text(slot, exact=True).first.click()
+    until(page, lambda: "ready" in query_of(page), False)
+    settle(page)
+    target.get_by_text(slot, exact=True).first.click()
+    until(page, lambda: query_of(page).get("ready"), f"again.{lang}")
+    settle(page)
+    page.get_by_role("button", name=words("claim.freeze")).click()
+    said = words("claim.verdict.no").split("**")[1]
+    expect(page.get_by_role("alert").get_by_text(said)).to_be_visible()
+    settle(page)
+    for name in ("claim_heads", "claim_spread"):
+        expect(figure(page, name)).to_be_visible()
+    until(page, lambda: query_of(page).get("frozen"), "1")
+    # A failing sentence opens on the attention page as it was read here.
+    sentence = page.locator("p.claimed").first
+    looks = sentence.locator(".query").inner_text()
+    page.get_by_role("link", name=words("claim.open")).first.click()
+    expect(figure(page, "pattern").first).to_be_visible()
+    expect(page.get_by_role("textbox").first).not_to_have_value("")
+    assert looks in page.get_by_role("textbox").first.input_value()
+    # Back again nothing is lost, and changing it keeps every word.
+    page.go_back()
+    page.get_by_role("button", name=words("claim.change")).click()
+    expect(page.get_by_role("textbox", name=words("claim.sentences"))).to_have_value(text)

@@ -20,6 +20,7 @@ from mha_view.scene import (
     LIVE_WIDTHS,
     LONGEST_LINK,
     MOST_SAID,
+    READY_BY_NAME,
     TEXT_FIELDS,
     Ablation,
     Against,
@@ -108,6 +109,14 @@ scenes = st.builds(
     instead=st.sampled_from(get_args(Instead)),
     cuts=st.sets(st.integers(1, 5)).map(lambda cuts: (*sorted(cuts),)),
     twin=st.text(max_size=60),
+    says=st.text(max_size=12),
+    marked=st.one_of(st.text(max_size=12), st.sampled_from(sorted(READY_BY_NAME.values()))),
+    among=st.sets(st.tuples(st.integers(0, 2), st.integers(0, 5))).map(
+        lambda pairs: (*sorted(pairs),)
+    ),
+    claim_count=st.integers(10, 500),
+    claim_seed=st.integers(0, 10_000),
+    frozen=st.booleans(),
     step=st.integers(0, 10_000_000),
     against=st.sampled_from(get_args(Against)),
     other_text=st.one_of(st.text(max_size=60), st.sampled_from(sorted(TEXTS.values()))),
@@ -173,7 +182,19 @@ def test_links_are_ascii_and_short(scene: Scene) -> None:
     assert sum(len(name) + len(value) + 2 for name, value in link.items()) <= LONGEST_LINK
 
 
-NAMES = [*(codec.name for codec in CODECS.values()), "s", "t", "s2", "t2", "c", "v", "zzz"]
+NAMES = [
+    *(codec.name for codec in CODECS.values()),
+    "s",
+    "t",
+    "s2",
+    "t2",
+    "c",
+    "v",
+    "says",
+    "m",
+    "ready",
+    "zzz",
+]
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), st.text(max_size=20)))

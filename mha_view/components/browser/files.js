@@ -79,27 +79,29 @@ function npyFile(type, sizes, content) {
   return bytes;
 }
 
-/** Strings as NumPy's .npy: fixed width, four bytes a character. */
-export function namesNpy(names) {
-  const letters = names.map((name) => [...name].map((letter) => letter.codePointAt(0)));
-  const width = Math.max(1, ...letters.map((each) => each.length));
-  const bytes = new DataView(new ArrayBuffer(4 * width * names.length));
-  letters.forEach((each, row) => each.forEach((letter, column) =>
-    bytes.setUint32(4 * (row * width + column), letter, true)));
-  return npyFile(`<U${width}`, `${names.length},`, new Uint8Array(bytes.buffer));
-}
+const MOST_COMMENT = 65_535; // bytes, by the format of the archive
 
-/** Arrays, the names along their axes, and settings.json in one archive, as `numpy.load` reads it. */
+/** Arrays in one archive, as `numpy.load` reads it: nothing in it but the numbers. What they are
+ *  called along their axes and the settings stand in the archive's comment, as JSON; of a text too
+ *  long for that, its beginning. */
 export function npz({ arrays, axes = {}, labels = {}, settings }) {
   const used = [...new Set(Object.keys(arrays).flatMap((name) => axes[name] ?? []))];
   const files = Object.entries(arrays).map(([name, tensor]) => [`${name}.npy`, npy(tensor)]);
-  const names = Object.entries(namesOf(labels, used))
-    .map(([word, each]) => [`${word}_name.npy`, namesNpy(each)]);
-  return zip([...files, ...names, ["settings.json", text(JSON.stringify(settings, null, 1))]]);
+  const about = { settings, axes, names: namesOf(labels, used) };
+  return zip(files, comment(about));
+}
+
+function comment(about) {
+  const whole = text(JSON.stringify(about));
+  if (whole.length <= MOST_COMMENT) return whole;
+  const said = [...(about.settings?.text ?? "")];
+  if (said.length < 2) return about.names ? comment({ ...about, names: undefined }) : whole.slice(0, 0);
+  const cut = said.slice(0, Math.floor(said.length / 2)).join("");
+  return comment({ ...about, settings: { ...about.settings, text: cut, text_is_cut: true } });
 }
 
 /** A zip archive of stored (not compressed) files; PKWARE's APPNOTE, sections 4.3.7 to 4.3.16. */
-export function zip(files) {
+export function zip(files, comment = new Uint8Array()) {
   const parts = [];
   const directory = [];
   let start = 0;
@@ -115,8 +117,8 @@ export function zip(files) {
   }
   const size = directory.reduce((sum, part) => sum + part.length, 0);
   const end = numbers([0x06054b50, 4], [0, 2], [0, 2], [files.length, 2], [files.length, 2],
-    [size, 4], [start, 4], [0, 2]);
-  return new Blob([...parts, ...directory, end], { type: "application/zip" });
+    [size, 4], [start, 4], [comment.length, 2]);
+  return new Blob([...parts, ...directory, end, comment], { type: "application/zip" });
 }
 
 /** Little-endian integers, each given as [value, bytes]. */

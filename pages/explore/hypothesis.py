@@ -1,0 +1,38 @@
+"""A hypothesis of the reader's own about heads: stated, frozen, tested on sentences kept apart."""
+
+import streamlit as st
+
+from mha_view.explore import stated as form
+from mha_view.explore import tested
+from mha_view.explore.board import draw_limits
+from mha_view.page_python import draw_python
+
+stated = form.open_stated()
+words = stated.words
+st.title(words.lesson("hypothesis", "title"))
+st.markdown(words.lesson("hypothesis", "says"))
+form.draw_whose(stated)
+
+if stated.scene.frozen and stated.can_freeze:
+    claim = stated.claim
+    with st.container(border=True):
+        form.draw_frozen(stated, claim)
+        outcome = tested.outcome_of(stated, claim)
+        tested.draw_verdict(stated, outcome)
+        tested.draw_heads(stated, outcome)
+    left, right = st.columns(2)
+    with left.container(border=True, height="stretch"):
+        tested.draw_spread(stated, outcome)
+    with right.container(border=True, height="stretch"):
+        tested.draw_cut(stated, outcome)
+    with st.container(border=True):
+        tested.draw_failing(stated, outcome)
+    tested.draw_tested(words)
+else:
+    if not stated.scene.marked.strip():
+        form.draw_ready(stated)
+    with st.container(border=True):
+        form.draw_form(stated)
+
+draw_limits("hypothesis", words)
+draw_python("hypothesis", words, stated.scene)
