@@ -258,7 +258,8 @@ def _draw_clicking(stated: Stated) -> None:
     )  # fmt: skip
     bare = take_marks(lines[place], tokenizer)
     units = list_units(bare.text, tokenizer)
-    choose: dict[str, Any] = {"format_func": lambda number: literal(units[number].text)}
+    names = _told_apart([literal(unit.text) for unit in units])
+    choose: dict[str, Any] = {"format_func": names.__getitem__}
     at = [number for number, unit in enumerate(units) if unit in bare.query]
     st.session_state["claim_query"] = at[-1] if at else None
     st.pills(
@@ -277,6 +278,19 @@ def _draw_clicking(stated: Stated) -> None:
         )
     if has_slots(lines[place]):
         st.caption(words("claim.slot_line"))
+
+
+def _told_apart(names: list[str]) -> list[str]:
+    """The names, those said again with their number, as a choice goes by its name.
+
+    >>> _told_apart(["the", "cat", "the"])
+    ['the', 'cat', 'the (2)']
+    """
+    counts = [names[: place + 1].count(name) for place, name in enumerate(names)]
+    return [
+        name if count == 1 else f"{name} ({count})"
+        for name, count in zip(names, counts, strict=True)
+    ]
 
 
 def _keep_marks(place: int, kind: str) -> None:

@@ -119,6 +119,17 @@ def test_words_are_marked_by_clicking_them() -> None:
     assert app.session_state["scene"].marked.splitlines()[0] == "The [cat] sat as it ran."
 
 
+def test_of_a_word_said_twice_each_place_is_its_own() -> None:
+    app = open_app("hypothesis", Scene(marked="the cat saw the dog and the fish [ran]"))
+    app.button_group(key="claim_clicking").set_value(True).run()
+    app.button_group(key="claim_target").set_value([3]).run()
+    assert app.session_state["scene"].marked == "the cat saw {the} dog and the fish [ran]"
+    app.button_group(key="claim_target").set_value([0, 3]).run()
+    assert app.session_state["scene"].marked == "{the} cat saw {the} dog and the fish [ran]"
+    app.button_group(key="claim_target").set_value([0]).run()
+    assert app.session_state["scene"].marked == "{the} cat saw the dog and the fish [ran]"
+
+
 # --- Links ---------------------------------------------------------------------------------------
 
 
