@@ -221,7 +221,7 @@ def _spellings(name: str) -> dict[str, str]:
 def _refuse(name: str, value: str, scene: Scene) -> Refused:
     """Why a part of a link could not be used, and what would be."""
     if name in TEXT_FIELDS:
-        return Refused(name, value, "example" if name.startswith("s") else "packed",
+        return Refused(name, value, "example" if name in ("s", "s2") else "packed",
                        {"choices": ", ".join(TEXTS)})  # fmt: skip
     if name not in FIELD_OF:
         near = get_close_matches(name.lower(), NAMES, 1)
