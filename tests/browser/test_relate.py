@@ -19,7 +19,6 @@ from mha_view.words import Words
 from tests.browser.axe import severe_findings
 from tests.browser.test_pages import OWN_SIZES, figure, pick, query_of, settle, visit
 from tests.browser.waiting import until
-from tests.core.test_sizes_gguf import write as write_gguf
 
 WORDS = Words("en")
 
@@ -78,9 +77,7 @@ def test_pasting_typing_and_mending_a_config(page: Page, server: str) -> None:
     )
 
 
-def test_what_fits_wavelengths_batches_and_a_gguf_header(
-    page: Page, server: str, tmp_path: Path
-) -> None:
+def test_what_fits_wavelengths_and_batches(page: Page, server: str) -> None:
     scene = Scene(model="llama3.1-8b", others=(), batch=4, memory=48)
     page.goto(f"{server}/sizes?{urlencode(write_link(scene))}")
     settle(page)
@@ -96,18 +93,7 @@ def test_what_fits_wavelengths_batches_and_a_gguf_header(
     until(page, lambda: query_of(page).get("gib"), "32")
     for name, lines in (("cache", 1), ("fits", 1), ("wavelengths", 2)):
         expect(figure(page, name).locator(".scatterlayer .trace")).to_have_count(lines)
-    header = write_gguf(tmp_path / "model.gguf").read_bytes()[:-40]
-    page.goto(f"{server}/sizes?{urlencode(write_link(scene.with_(model='file')))}")
-    settle(page, pictures=False)
-    chooser = page.locator('[data-testid="stFileUploader"] input')
-    chooser.set_input_files({"name": "m.gguf", "mimeType": "", "buffer": header})
-    expect(main).to_contain_text("h = 6")
-    expect(main).to_contain_text(WORDS("sizes.gguf.here", name="m.gguf"))
-    settle(page)
-    assert "c" not in query_of(page)
     assert severe_findings(page) == []
-    chooser.set_input_files({"name": "bad.gguf", "mimeType": "", "buffer": b"GGUF" + b"\xff" * 40})
-    expect(page.get_by_role("alert").first).to_contain_text("bad.gguf")
 
 
 def test_the_layer_is_to_scale_on_the_screen(page: Page, server: str) -> None:
