@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: run serve test check browser bench bench-ui bench-load bench-memory bench-real bench-writing models notebooks clean bench-sizes
+.PHONY: run serve test check browser bench bench-ui bench-load bench-memory bench-real bench-writing models docs notebooks clean bench-sizes
 
 run: $(VENV)/run.stamp
 	$(BIN)/streamlit run app.py --server.port $(PORT)
@@ -51,6 +51,9 @@ models: $(VENV)/run.stamp
 bench-writing: $(VENV)/test.stamp
 	$(BIN)/python -m benchmarks.writing $(if $(MODEL),--model $(MODEL))
 
+docs: $(VENV)/test.stamp
+	PYTHONPATH=. $(BIN)/python docs/site/build.py build/site
+
 notebooks: $(VENV)/test.stamp
 	$(BIN)/python -m tests.browser.find_browser --install
 	$(BIN)/python -m tests.notebooks
@@ -69,4 +72,4 @@ $(VENV)/test.stamp: requirements-dev.txt requirements.txt | $(VENV)/bin/pip
 	@touch $@ $(VENV)/run.stamp
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf build $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

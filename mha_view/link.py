@@ -33,6 +33,11 @@ def link_of(scene: Scene) -> dict[str, str]:
     return write_link(shown)
 
 
+def settings_of(scene: Scene) -> dict[str, str]:
+    """What a reader needs to make a picture again: the link without the picked cell, the text."""
+    return {**link_of(scene.with_(picked=None)), "text": scene.text}
+
+
 def refuse_missing(scene: Scene, link: Mapping[str, str]) -> tuple[Scene, list[str]]:
     """A scene that was read from a link, without the layers and heads that do not exist.
 

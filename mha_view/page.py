@@ -12,14 +12,15 @@ import streamlit as st
 from mha_core.config import AttentionConfig
 from mha_core.errors import TwelveHeadsError
 from mha_view import compute, controls, heavy, real, real_walk, state, thread, warmup
+from mha_view.about import about_sentence
 from mha_view.as_python import STEP_OF, write_python
 from mha_view.classroom import share
-from mha_view.export import save_page
+from mha_view.closing import Question, draw_foot, draw_question
 from mha_view.formulas import FORMULAS, formula
 from mha_view.grouping import Grouping, group_tokens
 from mha_view.panel import literal
 from mha_view.scene import TOKEN_AXIS, Scene
-from mha_view.show import Picture, settings_of, show
+from mha_view.show import Picture, show
 from mha_view.symbols import symbols
 from mha_view.unlearned import draw_unlearned
 from mha_view.walk import exercises, stage
@@ -212,44 +213,20 @@ class Page:
             st.markdown(f"##### {self.words('card.trip')}")
             st.markdown(self.text("trip"))
         with ask.container(border=True, height="stretch"):
-            st.markdown(f"##### {self.words('card.ask')}")
-            self._draw_question(options, answer, values)
-        exercises.draw_exercises(self.words, self.name)
-        with st.container(horizontal=True, key="foot"):
-            with st.expander(self.words("card.more")):
-                st.markdown(self.text("more"))
-            save_page(
-                name=self.name,
-                title=self.text("title"),
-                settings=settings_of(self.scene),
-                words=self.words.group("plot"),
-                key="save_page",
+            question = Question(
+                self.text("ask", **values), options, answer, self.text("why", **values)
             )
+            draw_question(self.name, question, self.words)
+        exercises.draw_exercises(self.words, self.name)
+        self.draw_foot()
         with self.check:
             draw_check(self)
 
-    def _draw_question(
-        self, options: Mapping[str, str], answer: str, values: Mapping[str, object]
-    ) -> None:
-        """The question, and after an answer, whether it is right and why."""
-        options = distinct(options, answer)
-        given = st.radio(
-            self.text("ask", **values),
-            list(options),
-            index=None,
-            format_func=options.__getitem__,
-            key=f"answer_{self.name}",
-        )
-        why = self.text("why", **values)
-        if given is None and self.scene.present:
-            with st.container(key=f"revealed_{self.name}"):
-                st.success(options[answer] + "\n\n" + why)
-        if given is None:
-            return
-        if given == answer:
-            st.success(self.words("ask.right") + "\n\n" + why)
-        else:
-            st.warning(self.words("ask.wrong", answer=options[answer]) + "\n\n" + why)
+    def draw_foot(self) -> None:
+        """More to read, and the page as a file."""
+        about = about_sentence(self.scene, self.words)
+        draw_foot(self.name, self.words, self.scene, about,
+                  title=self.text("title"), more=self.text("more"))  # fmt: skip
 
     def show(
         self,
@@ -381,17 +358,6 @@ def tell_model(page: Page) -> None:
     if card.quantised:
         told.append(words("real.rounded", how=literal(card.quantised)))
     st.caption(" ".join(told))
-
-
-def distinct(options: Mapping[str, str], answer: str) -> dict[str, str]:
-    """The answers without those that read like another, so that one is right and no other says
-    the same.
-
-    >>> distinct({"words": "S = 3", "characters": "S = 9", "tokens": "S = 3"}, "tokens")
-    {'characters': 'S = 9', 'tokens': 'S = 3'}
-    """
-    names = {options[name]: name for name in [*reversed(list(options)), answer]}
-    return {name: text for name, text in options.items() if names[text] == name}
 
 
 def draw_check(page: Page) -> None:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from mha_view import address, cite, controls, frame, heavy, state
+from mha_view import address, cite, controls, frame, heavy, state, theme
 from mha_view.classroom import present
 from mha_view.explore import live_run
 from mha_view.link import link_of
@@ -25,7 +25,8 @@ def main() -> None:
     page = st.navigation(list(pages.values()), position="hidden")
     stage.follow_wish()
     present.follow_wish()
-    st.html(FOLDER / "style.css")
+    for sheet in ("style", "print", *(["print_dark"] if theme.is_dark() else [])):
+        st.html(FOLDER / f"{sheet}.css")
     with st.sidebar:
         draw_menu(words, pages, link_of(state.scene()))
         controls.draw_reader(words)

@@ -11,9 +11,10 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from mha_view import compute, state, thread
+from mha_view.about import About, about_sentence, said_of
 from mha_view.grouping import Grouping
-from mha_view.link import link_of
-from mha_view.scene import TOKEN_AXIS, Picked, Scene
+from mha_view.link import settings_of
+from mha_view.scene import TOKEN_AXIS, Picked
 from mha_view.unlearned import mark_figure, mark_labels
 from mha_view.words import Words
 
@@ -89,6 +90,7 @@ def show(
     focus: int | None = None,
     band: tuple[int, int] | None = None,
     head_at: Callable[[int], int] | None = None,
+    about: About | None = None,
 ) -> None:
     """Draw a picture; a cell picked in it goes into the scene.
 
@@ -100,6 +102,7 @@ def show(
         focus: the place of the focus token, to be marked where the picture has tokens.
         band: first row and row after the last of the chosen head; other rows recede.
         head_at: the head that a row belongs to, where the picture is not a tile a head.
+        about: what it was made from, for the files; the scene's sentence if None.
     """
     from mha_view.components.plot import plot
 
@@ -107,6 +110,11 @@ def show(
     key = f"picture_{picture.name}"
     settings = settings_of(now)
     grouping = picture.grouping
+    about = about or about_sentence(compute.resolve(now), words)
+    pooled = []
+    if picture.block != (1, 1):
+        rows, columns = picture.block
+        pooled = [words("pooled", rows=rows, columns=columns)]
     plot(
         mark_figure(
             picture.figure,
@@ -128,19 +136,14 @@ def show(
             "axes": picture.axes,
             "labels": {axis: list(names) for axis, names in picture.names.items()},
             "settings": settings,
+            "about": said_of(picture.name, words, about, pooled),
         },
         frames_label=picture.frames_label,
         frame=picture.frame,
         toolbar=picture.toolbar,
     )
-    if picture.block != (1, 1):
-        rows, columns = picture.block
-        st.caption(words("pooled", rows=rows, columns=columns))
-
-
-def settings_of(scene: Scene) -> dict[str, str]:
-    """What a reader needs to make a picture again: the link without the picked cell, the text."""
-    return {**link_of(scene.with_(picked=None)), "text": scene.text}
+    for line in pooled:
+        st.caption(line)
 
 
 def _drawn_cell(picture: Picture, explained: tuple[int, int, int] | None) -> Cell | None:
@@ -249,5 +252,6 @@ def show_links(
             "axes": {"pattern": ("head", "query", "key")},
             "labels": {axis: list(labels[:MOST_TOKENS]) for axis in ("query", "key")},
             "settings": settings_of(now),
+            "about": said_of("links", words, about_sentence(compute.resolve(now), words)),
         },
     )

@@ -143,7 +143,7 @@ def plot(
         "frame": frame,
         "toolbar": toolbar,
     }
-    callbacks = {"picked": pick, "frame": _wait, "wanted": _wait}
+    callbacks = {"picked": pick, "frame": wait, "wanted": wait}
     mount("plot.js", header, key=key, callbacks=callbacks)
     return marked
 
@@ -191,7 +191,7 @@ def _digest(drawn: Mapping[str, Any]) -> str:
     return hashlib.blake2b(pack(drawn), digest_size=12).hexdigest()
 
 
-def _wait() -> None:
+def wait() -> None:
     """Register a state: Streamlit keeps only those that have a callback."""
 
 

@@ -11,6 +11,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from mha_view.components.mount import mount
+from mha_view.components.plot import prepare_export, wait
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +70,7 @@ def stage(
     words: Mapping[str, str],
     settings: Mapping[str, Any],
     on_tell: Callable[[Told], None],
+    export: Mapping[str, Any] | None = None,
 ) -> None:
     """Draw the layer.
 
@@ -81,6 +83,7 @@ def stage(
         settings: what else the browser needs; see `mha_view.walk.stage`.
         on_tell: called before the script runs with what the reader did; whatever the browser
             sent, so numbers must be checked.
+        export: what the downloads hold, as for a `plot`; no downloads without.
     """
 
     def tell() -> None:
@@ -93,8 +96,10 @@ def stage(
         "alt": alt,
         "words": dict(words),
         "turn": _newest(key).get("turn", 0),
+        "export": prepare_export(export, key),
+        "toolbar": export is not None,
     }
-    mount("stage.js", header, key=key, callbacks={"told": tell})
+    mount("stage.js", header, key=key, callbacks={"told": tell, "wanted": wait})
 
 
 def limit_of(values: NDArray[np.generic]) -> float:

@@ -13,6 +13,8 @@ import streamlit as st
 from mha_core.arrays import Array
 from mha_core.heads.measures import MEASURES, Seen
 from mha_view import compute, heavy, state
+from mha_view.about import About, about_sentence
+from mha_view.closing import Question, draw_foot, draw_question
 from mha_view.grouping import Grouping, group_tokens
 from mha_view.page import Page, open_page_as
 from mha_view.scene import Picked
@@ -160,25 +162,35 @@ def open_toy_board(name: str) -> Board:
     return board
 
 
-def draw_reading_on(board: Board) -> None:
-    """The last row of a board."""
-    draw_limits(board.name, board.words, **board.sizes())
+def draw_reading_on(board: Board, question: Question | None = None) -> None:
+    """The last row of a board, and a question where the numbers give one with one answer."""
+    about = about_sentence(board.scene, board.words)
+    draw_limits(board.name, board.words, question, about, **board.sizes())
 
 
-def draw_limits(name: str, words: Words, **values: object) -> None:
-    """The last row: what the page cannot show, where people trip, more to read.
+def draw_limits(
+    name: str,
+    words: Words,
+    question: Question | None = None,
+    about: About | None = None,
+    **values: object,
+) -> None:
+    """The last row: what the page cannot show, where people trip, a question, more to read.
 
     Args:
         name: the page's.
         words: the reader's words.
+        question: what is asked, if anything.
+        about: what the page is about, for the file it is saved as; its title if None.
         values: what its lesson's placeholders stand for.
     """
-    limits, trip = st.columns(2)
-    with limits.container(border=True, height="stretch"):
-        st.markdown(f"##### {words('card.limits')}")
-        st.markdown(words.lesson(name, "limits", **values))
-    with trip.container(border=True, height="stretch"):
-        st.markdown(f"##### {words('card.trip')}")
-        st.markdown(words.lesson(name, "trip", **values))
-    with st.expander(words("card.more")):
-        st.markdown(words.lesson(name, "more", **values))
+    columns = st.columns(2 if question is None else 3)
+    for column, part in zip(columns, ("limits", "trip"), strict=False):
+        with column.container(border=True, height="stretch"):
+            st.markdown(f"##### {words(f'card.{part}')}")
+            st.markdown(words.lesson(name, part, **values))
+    if question is not None:
+        with columns[2].container(border=True, height="stretch"):
+            draw_question(name, question, words)
+    title, more = (words.lesson(name, part, **values) for part in ("title", "more"))
+    draw_foot(name, words, state.scene(), about or About(title), title=title, more=more)

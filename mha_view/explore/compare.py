@@ -13,6 +13,7 @@ from mha_core.errors import TwelveHeadsError
 from mha_core.heads.measures import MEASURES, Seen
 from mha_core.heads.regroup import divergences, moved
 from mha_view import compute, heavy, real, state
+from mha_view.about import About
 from mha_view.explore import checkpoints, live_run
 from mha_view.explore.board import Board
 from mha_view.explore.passport import counted_note
@@ -33,6 +34,7 @@ class Side:
 
     Attributes:
         title: what it is, in the reader's words.
+        text: the sentence.
         labels: a label a token.
         pattern: [query, key].
         seen: what it was made from.
@@ -41,6 +43,7 @@ class Side:
     """
 
     title: str
+    text: str
     labels: tuple[str, ...]
     pattern: NDArray[Any]
     seen: Seen
@@ -76,7 +79,7 @@ def make_side(scene: Scene, layer: int, head: int, title: str, step: int | None 
     pattern = patterns[min(head, len(patterns) - 1)]
     grouping = group_tokens(reading.tokens, scene.text, whole_words=scene.whole_words)
     outside = tuple(compute.outside_training(scene))
-    return Side(title, reading.labels, pattern, seen, outside, grouping)
+    return Side(title, scene.text, reading.labels, pattern, seen, outside, grouping)
 
 
 def choices(scene: Scene) -> list[str]:
@@ -208,7 +211,7 @@ def draw_sides(board: Board, sides: tuple[Side, Side]) -> None:
                 side.grouping.labels, board.words, title=side.title, scale=board.scene.scale,
                 name=name, pickable=False, grouping=side.grouping,
             )  # fmt: skip
-            show(picture, board.words)
+            show(picture, board.words, about=About(side.text, side.title))
 
 
 def draw_difference(board: Board, sides: tuple[Side, Side]) -> None:
@@ -247,7 +250,8 @@ def _draw_apart(first: Side, second: Side, words: Words) -> None:
     ]
     merged = first.grouping.merges or second.grouping.merges
     drawn = explore.difference(first.shown, second.shown, rows, rows, words, merged=merged)
-    show(drawn, words)
+    told = words("compare.minus", first=first.title, second=second.title)
+    show(drawn, words, about=About(second.text, told))
 
 
 def draw_numbers(board: Board, sides: tuple[Side, Side]) -> None:

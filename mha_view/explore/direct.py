@@ -9,6 +9,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from mha_view import compute, state
+from mha_view.about import about_sentence
 from mha_view.explore.bench import place_of
 from mha_view.explore.board import Board
 from mha_view.figures.bars import bars
@@ -82,7 +83,7 @@ def draw_direct(board: Board) -> None:
         "direct", parts[None], labels, colours=colours, title=words("axis.logit"), alt=alt,
         height=80 + 20 * len(labels), sideways=True,
     )  # fmt: skip
-    show(picture, words)
+    show(picture, words, about=about_sentence(board.scene, words))
     st.markdown(
         words(
             "direct.sum", n=len(parts), total=number(parts.sum(), 2), token=told,

@@ -10,6 +10,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from mha_view import state
+from mha_view.about import About
 from mha_view.explore.board import Board
 from mha_view.explore.evidence import Report
 from mha_view.explore.passport import plain_table
@@ -53,7 +54,8 @@ def draw_damage(board: Board, report: Report) -> None:
     words, found = board.words, report["damage"]
     lost, heads = losses_of(report), board.names()
     tasks = [words(f"task.{task}") for task in found["tasks"]]
-    show(damage(lost, tasks, heads, words), words, None, choose_head(board))
+    measured = About(words("picture.measured"))
+    show(damage(lost, tasks, heads, words), words, None, choose_head(board), about=measured)
     row, place = (int(n) for n in np.unravel_index(int(lost.argmax()), lost.shape))
     silent = int((np.abs(lost).max(axis=0) < SILENT).sum())
     st.caption(
@@ -97,7 +99,7 @@ def draw_task(board: Board, report: Report) -> None:
                   lost=f"{100 * lost[0, place]:.0f}"),
         height=110 + 34 * len(labels), sideways=True,
     )  # fmt: skip
-    show(picture, words)
+    show(picture, words, about=About(words("picture.measured"), words(f"task.{scene.task}")))
     st.caption(words("losses.caption" if len(kinds) == 3 else "losses.caption.number"))
     _draw_pairs(board, found)
 

@@ -9,6 +9,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from mha_view import controls, state
+from mha_view.about import About
 from mha_view.explore.board import Board
 from mha_view.explore.evidence import Report
 from mha_view.explore.passport import Line, passport
@@ -49,7 +50,7 @@ def draw_strip(board: Board, report: Report) -> None:
             layer, head = divmod(cell.column, board.n_heads)
             state.change(layer=layer, head=head, own=True)
 
-    show(picture, words, None, choose)
+    show(picture, words, None, choose, about=About(words("picture.measured")))
 
 
 def draw_map(board: Board, report: Report) -> None:
@@ -73,7 +74,7 @@ def draw_map(board: Board, report: Report) -> None:
             layer, head = divmod(order[cell.column], board.n_heads)
             state.change(role=names[cell.row], layer=layer, head=head, own=True, tab="roles")
 
-    show(picture, words, None, choose)
+    show(picture, words, None, choose, about=About(words("picture.measured")))
     st.caption(words("map.caption"))
 
 

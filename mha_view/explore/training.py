@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from mha_view import compute, limits, live, state
+from mha_view.about import About, about_sentence
 from mha_view.explore import checkpoints, live_run
 from mha_view.explore.board import Board
 from mha_view.figures import explore
@@ -54,7 +55,8 @@ def draw_checkpoints(board: Board) -> None:
         colours=[head_colour(head) for head in range(len(patterns))], scale=board.scene.scale,
         across=min(6, len(patterns)), alt=words("alt.checkpoint", layer=board.layer, step=step),
     )  # fmt: skip
-    show(picture, words, None, partial(_choose, layer=board.layer))
+    about = about_sentence(board.scene, words)
+    show(picture, words, None, partial(_choose, layer=board.layer), about=about)
     _draw_shipped_curves(board, step)
 
 
@@ -86,6 +88,7 @@ def _draw_shipped_curves(board: Board, step: int) -> None:
         curves("curves", run.steps, run.losses, scores, words, here=step, phases=phases,
                alt=words("alt.curves", order=told)),
         words,
+        about=About(words("picture.measured")),
     )  # fmt: skip
     st.caption(words("training.counted", **_curve_numbers()))
     st.markdown(words("training.phases", order=told))
@@ -189,7 +192,8 @@ def _draw_progress(run: Job, words: Words) -> None:
         scores[words("live.copying")] = np.array([shot.scores.tasks["copying"] for shot in shots])
     losses = [None if np.isnan(shot.loss) else shot.loss for shot in shots]
     told = words("alt.live", step=last.step, induction=f"{best['induction']:.2f}")
-    show(curves("live", [shot.step for shot in shots], losses, scores, words, alt=told), words)
+    drawn = curves("live", [shot.step for shot in shots], losses, scores, words, alt=told)
+    show(drawn, words, about=About(words("weights.live")))
     st.caption(words("live.counted", **_curve_numbers()))
 
 
@@ -213,4 +217,5 @@ def _draw_result(board: Board, run: Job) -> None:
         board.labels[:n_tokens], words, colours=[head_colour(head) for _, head in places],
         scale=board.scene.scale, across=min(model.n_heads, 6), alt=words("alt.live_heads"),
     )  # fmt: skip
-    show(picture, words, None, lambda cell: None)
+    about = About(board.scene.text, words("weights.live"))
+    show(picture, words, None, lambda cell: None, about=about)

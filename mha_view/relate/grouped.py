@@ -12,6 +12,7 @@ import streamlit as st
 from mha_core.grouped import decode, kv_choices, output_moved, patterns_moved, share_again
 from mha_core.sizes import CacheLayers, cache_bytes, looked_at
 from mha_view import compute, controls, state
+from mha_view.closing import Question, draw_question
 from mha_view.figures import relate_grouped as figures
 from mha_view.figures.relate_sizes import binary
 from mha_view.page import Page, open_page_as
@@ -144,3 +145,27 @@ def draw_player(page: Grouped) -> None:
         st.caption(words("decode.causal"))
     if len(page.labels) > n_tokens:
         st.caption(words("decode.first", n=n_tokens))
+
+
+def draw_reading_on(page: Grouped) -> None:
+    """The last row: where people trip, a question, and more to read."""
+    trip, ask = st.columns(2)
+    with trip.container(border=True, height="stretch"):
+        st.markdown(f"##### {page.words('card.trip')}")
+        st.markdown(page.text("trip"))
+    with ask.container(border=True, height="stretch"):
+        draw_question("grouped", _ask(page), page.words)
+    page.draw_foot()
+
+
+def _ask(page: Grouped) -> Question:
+    """How large the cache is beside the layer's own."""
+    words, before, after = page.words, page.config.n_kv_heads, page.n_kv_heads
+    said = {"n": before, "n_kv": after}
+    shares = {"share": after / before, "square": (after / before) ** 2, "same": 1.0}
+    return Question(
+        words("question.grouped.ask", **said),
+        {name: f"{share:.3g}" for name, share in shares.items()},
+        "share",
+        words("question.grouped.why", **said),
+    )

@@ -11,6 +11,7 @@ import streamlit as st
 from mha_core.errors import DataError
 from mha_core.sizes import CacheLayers, Sizes, cache_bytes, elements_per_token
 from mha_view import state
+from mha_view.about import About
 from mha_view.figures import relate_kept as figures
 from mha_view.figures.relate_sizes import binary, decimal
 from mha_view.panel import literal
@@ -51,7 +52,8 @@ def draw_cache(compared: Mapping[str, Sizes], words: Words) -> None:
             told = "cache.none" if sizes.causal is False else "cache.unknown"
             st.caption(words(told, title=literal(title)))
     if caches:
-        show(figures.cache_curves(caches, now.cost_tokens, now.float_type, now.batch, words), words)
+        drawn = figures.cache_curves(caches, now.cost_tokens, now.float_type, now.batch, words)
+        show(drawn, words, about=About(words("list.and").join(caches)))
     rows = [_compared_row(title, sizes, words) for title, sizes in compared.items()]
     label = html.escape(words("sizes.table"), quote=True)
     st.html(
@@ -140,6 +142,7 @@ def draw_fits(compared: Mapping[str, Sizes], words: Words) -> None:
             shown, now.memory, now.weight_type, now.float_type, now.batch, now.cost_tokens, words
         ),
         words,
+        about=About(words("list.and").join(shown)),
     )
     for title, sizes in shown.items():
         st.caption(
@@ -157,7 +160,9 @@ def draw_waves(subject: Subject, words: Words) -> None:
     if not rope:
         st.info(words("waves.none"))
         return
-    show(figures.wavelengths(rope, now.cost_tokens, words), words)
+    told = words("picture.sizes", n=f"{now.cost_tokens:,}")
+    drawn = figures.wavelengths(rope, now.cost_tokens, words)
+    show(drawn, words, about=About(subject.name, told))
     for waves in rope:
         is_known = waves.scaled(now.cost_tokens) is not None
         factor = waves.factor

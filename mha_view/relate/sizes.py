@@ -13,6 +13,8 @@ import streamlit as st
 from mha_core.errors import DataError
 from mha_core.sizes import list_bundled
 from mha_view import state
+from mha_view.about import About
+from mha_view.closing import Question, draw_foot, draw_question
 from mha_view.figures import relate_sizes as figures
 from mha_view.panel import literal
 from mha_view.relate import subject as subjects
@@ -162,10 +164,11 @@ def draw_layer(subject: Subject, words: Words) -> None:
         _draw_table(subject, words)
         return
     st.markdown(f"##### {words('sizes.layer')}")
-    show(figures.layer_to_scale(sizes, words), words)
+    about = About(subject.name)
+    show(figures.layer_to_scale(sizes, words), words, about=about)
     left, right = st.columns([2, 3])
     with left:
-        show(figures.parameter_bars(sizes, words), words)
+        show(figures.parameter_bars(sizes, words), words, about=about)
     with right:
         _draw_table(subject, words)
     if sizes.stages:
@@ -248,11 +251,12 @@ def draw_costs(subject: Subject, words: Words) -> None:
     if flops is None:
         st.info(words("sizes.no_shapes"))
         return
+    about = About(subject.name, words("picture.sizes", n=f"{n_tokens:,}"))
     left, right = st.columns([4, 5])
     with left:
         way = words(f"flops.{'causal' if sizes.causal else 'two_way'}.way")
         st.markdown(words("flops.title", n=f"{n_tokens:,}", way=way))
-        show(figures.step_bars(flops, n_tokens, words), words)
+        show(figures.step_bars(flops, n_tokens, words), words, about=about)
         products = flops["scores"] + flops["values"]
         st.caption(
             words(
@@ -263,7 +267,7 @@ def draw_costs(subject: Subject, words: Words) -> None:
         )
     with right:
         st.markdown(words("flops.curves"))
-        show(figures.cost_curves(sizes, n_tokens, words), words)
+        show(figures.cost_curves(sizes, n_tokens, words), words, about=about)
         for name, causal in (("two_way", False), ("causal", True)):
             crossing = sizes.crossover(causal=causal)
             told = f"flops.crosses.{name}" if crossing is not None else f"flops.never.{name}"
@@ -283,13 +287,42 @@ def draw_notes(subject: Subject, words: Words) -> None:
         )
 
 
-def draw_reading_on(name: str, words: Words, **values: object) -> None:
-    """The last row: where people trip, and more to read."""
-    with st.container(border=True):
+def draw_reading_on(subject: Subject, words: Words) -> None:
+    """The last row: where people trip, a question, and more to read."""
+    question = _ask(subject, words)
+    columns = st.columns(1 if question is None else 2)
+    with columns[0].container(border=True, height="stretch"):
         st.markdown(f"##### {words('card.trip')}")
-        st.markdown(words.lesson(name, "trip", **values))
-    with st.expander(words("card.more")):
-        st.markdown(words.lesson(name, "more", **values))
+        st.markdown(words.lesson("sizes", "trip"))
+    if question is not None:
+        with columns[1].container(border=True, height="stretch"):
+            draw_question("sizes", question, words)
+    title, more = (words.lesson("sizes", part) for part in ("title", "more"))
+    draw_foot("sizes", words, state.scene(), About(subject.name), title=title, more=more)
+
+
+def _ask(subject: Subject, words: Words) -> Question | None:
+    """How the scores' FLOPs grow when S doubles; None where the file does not say."""
+    n_tokens = state.scene().cost_tokens
+    flops = [subject.sizes.flops(n) for n in (n_tokens, 2 * n_tokens)]
+    if flops[0] is None or flops[1] is None or not flops[0]["scores"]:
+        return None
+    before, after = (found["scores"] for found in flops if found is not None)
+    factor = after / before
+    kinds = {"same": 1.0, "two": 2.0, "four": 4.0}
+    answer = min(kinds, key=lambda kind: abs(kinds[kind] - factor))
+    if abs(kinds[answer] - factor) > 0.3:  # between two answers: a window that S outgrows
+        return None
+    said = {
+        "n": f"{n_tokens:,}", "twice": f"{2 * n_tokens:,}", "factor": f"{factor:.2f}",
+        "before": figures.decimal(before), "after": figures.decimal(after),
+    }  # fmt: skip
+    return Question(
+        words("question.sizes.ask", **said),
+        {kind: words(f"question.sizes.{kind}") for kind in kinds},
+        answer,
+        words("question.sizes.why", **said),
+    )
 
 
 def draw_counted(words: Words) -> None:

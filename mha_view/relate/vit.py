@@ -15,6 +15,8 @@ from mha_core.errors import DataError
 from mha_core.model.digits import SIDE, Digits, digit_from_canvas, load_digits, split_digits
 from mha_core.sizes import measure, read_bundled
 from mha_view import compute, controls, state
+from mha_view.about import About
+from mha_view.closing import Question, draw_question
 from mha_view.components.canvas import canvas
 from mha_view.figures import relate_vit as figures
 from mha_view.figures.walk import head_patterns
@@ -23,6 +25,7 @@ from mha_view.page import Page, open_page_as
 from mha_view.relate.drawing import unpack_drawing
 from mha_view.scene import read_drawing
 from mha_view.show import show
+from mha_view.words import Words
 
 if TYPE_CHECKING:
     from mha_core.model.vit import VitTrace
@@ -135,28 +138,37 @@ def draw_answer(page: Beside) -> None:
     if not page.scene.drawn:
         told += "  \n" + words("vit.label", digit=int(page.held_out.labels[page.scene.digit]))
     st.markdown(told)
-    show(figures.answer(trace, words), words)
+    show(figures.answer(trace, words), words, about=_about(page))
+
+
+def _about(page: Beside) -> About:
+    """What the pictures of the digit were made from."""
+    facts = page.words(
+        "picture.digit", layer=page.vit_layer, head=page.vit_head, patch=page.scene.patch
+    )
+    return About(facts)
 
 
 def draw_looking(page: Beside) -> None:
     """Where the chosen patch looks: on the image, in every head, in the matrix."""
     words, patch, scale = page.words, page.scene.patch, page.scene.scale
+    about = _about(page)
     _draw_choice(page)
     row = page.layer.pattern[page.vit_head, patch]
     left, right = st.columns(2)
     with left:
         st.markdown(f"##### {words('vit.on_image', patch=patch, head=page.vit_head)}")
         picture = figures.looking(page.image, row, patch, words, head=page.vit_head, scale=scale)
-        show(picture, words, (page.vit_head, *divmod(patch, GRID)), _pick_patch)
+        show(picture, words, (page.vit_head, *divmod(patch, GRID)), _pick_patch, about=about)
     with right:
         st.markdown(f"##### {words('vit.matrix', head=page.vit_head)}")
         matrix = figures.whole_matrix(
             page.layer.pattern[page.vit_head], page.vit_head, words, scale
         )
-        show(matrix, words, (page.vit_head, patch, int(row.argmax())), _pick_row)
+        show(matrix, words, (page.vit_head, patch, int(row.argmax())), _pick_row, about=about)
     st.markdown(f"##### {words('vit.every_head', patch=patch)}")
     folded = figures.every_head(page.layer.pattern, patch, words, scale)
-    show(folded, words, (page.vit_head, *divmod(patch, GRID)), _pick_folded)
+    show(folded, words, (page.vit_head, *divmod(patch, GRID)), _pick_folded, about=about)
     controls.draw_scale(words)
 
 
@@ -277,12 +289,26 @@ def draw_masks(page: Beside) -> None:
 
 
 def draw_reading_on(page: Beside) -> None:
-    """The last row, and where the digits are from."""
-    limits, trip = st.columns(2)
+    """The last row, a question, and where the digits are from."""
+    limits, trip, ask = st.columns(3)
     for place, part in ((limits, "limits"), (trip, "trip")):
         with place.container(border=True, height="stretch"):
             st.markdown(f"##### {page.words(f'card.{part}')}")
             st.markdown(page.text(part))
-    with st.expander(page.words("card.more")):
-        st.markdown(page.text("more"))
+    with ask.container(border=True, height="stretch"):
+        draw_question("vit", _ask(page.words), page.words)
+    page.draw_foot()
     st.caption(page.words("vit.digits", source=f"<{SOURCE}>"))
+
+
+def _ask(words: Words) -> Question:
+    """What halving the patches does to the number of weights."""
+    before, more = GRID**2, (2 * GRID) ** 2
+    said = {"n": before, "more": more, "before": before**2, "after": more**2}
+    kinds = {"two": 2, "four": 4, "many": more**2 // before**2}
+    return Question(
+        words("question.vit.ask"),
+        {name: words("question.times", n=n) for name, n in kinds.items()},
+        "many",
+        words("question.vit.why", **said),
+    )

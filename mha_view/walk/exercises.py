@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from mha_view import state
+from mha_view.about import About
 from mha_view.scene import MOST_EXERCISE_SEED
 from mha_view.show import show
 from mha_view.walk.typed import read_number
@@ -258,7 +259,8 @@ def _draw_picture(words: Words, asked: Exercise) -> None:
         """Keep the cell that is pointed at."""
         kept["cell"] = None if cell is None else (cell.head, cell.row, cell.column)
 
-    show(pointing(part, words), words, kept.get("cell"), point)
+    about = About(words("picture.exercise.from"))
+    show(pointing(part, words), words, kept.get("cell"), point, about=about)
 
 
 def _pointed_part(asked: Exercise) -> Part:

@@ -10,12 +10,14 @@ import numpy as np
 import streamlit as st
 
 from mha_view import assets, compute, state, theme
-from mha_view.link import link_of
+from mha_view.about import about_sentence, said_of
+from mha_view.link import link_of, settings_of
 from mha_view.menu import ORDER, page_file
 from mha_view.scene import N_STEPS, TOKENS_BEFORE, Scene
 from mha_view.store import STORE
 from mha_view.walk.layer import (
     LARGE,
+    PLACES,
     SMALL,
     Size,
     blocks_of,
@@ -41,8 +43,10 @@ LIT: dict[str, tuple[str, ...]] = {
     "why_heads": ("cut", "q_rot", "k_rot", "v_band", "pattern", "heads", "stack"),
 }
 # Words under "plot." and "stage." that the browser never says.
-SERVERS_OWN = ("say.", "block.", "alt", "save", "table", "matrix")
+SERVERS_OWN = ("say.", "block.", "alt")
 WISH = "stage_wish"
+# Numbers of more bytes are to be had on the pages of the steps, one by one.
+MOST_STAGE_BYTES = 16 * 2**20
 
 
 def draw_stage(
@@ -87,7 +91,25 @@ def draw_stage(
         key=labels[key],
         weight=f"{weight:.3f}",
     )
-    _mount(blocks, settings, words, key="stage", alt=alt)
+    _mount(
+        blocks, settings, words, key="stage", alt=alt, export=_export(words, scene, trace, labels)
+    )
+
+
+def _export(
+    words: Words, scene: Scene, trace: AttentionTrace, labels: Sequence[str]
+) -> dict[str, Any]:
+    """What the stage's files hold: the numbers of every block, where they are not too many."""
+    steps = [trace[name] for name in dict.fromkeys(field for field, *_ in PLACES.values())]
+    fits = sum(step.value.nbytes for step in steps) <= MOST_STAGE_BYTES
+    return {
+        "name": "stage",
+        "arrays": {step.name: step.value for step in steps} if fits else {},
+        "axes": {step.name: step.axes for step in steps},
+        "labels": {axis: list(labels) for axis in ("token", "query", "key")},
+        "settings": settings_of(scene),
+        "about": said_of("stage", words, about_sentence(scene, words)),
+    }
 
 
 def draw_map(
@@ -152,7 +174,15 @@ def _settings(words: Words, scene: Scene, trace: AttentionTrace, head: int) -> d
     }
 
 
-def _mount(blocks: Any, settings: dict[str, Any], words: Words, *, key: str, alt: str) -> None:
+def _mount(
+    blocks: Any,
+    settings: dict[str, Any],
+    words: Words,
+    *,
+    key: str,
+    alt: str,
+    export: dict[str, Any] | None = None,
+) -> None:
     """Mount the component; what the reader does in it goes into the scene."""
     from mha_view.components.stage import stage
 
@@ -161,7 +191,7 @@ def _mount(blocks: Any, settings: dict[str, Any], words: Words, *, key: str, alt
         for name, text in (words.group("plot") | words.group("stage")).items()
         if not name.startswith(SERVERS_OWN)
     }
-    stage(blocks, key=key, alt=alt, words=spoken, settings=settings, on_tell=_hear)
+    stage(blocks, key=key, alt=alt, words=spoken, settings=settings, on_tell=_hear, export=export)
 
 
 def _hear(told: Told) -> None:

@@ -4,6 +4,7 @@ import streamlit as st
 
 from mha_view import controls
 from mha_view.explore import compare
+from mha_view.explore.asked import ask_compare
 from mha_view.explore.board import draw_reading_on, open_board
 from mha_view.page_python import draw_python
 
@@ -28,5 +29,5 @@ with right.container(border=True, height="stretch"):
 with st.expander(board.words("compare.masks")):
     compare.draw_masks(board)
 
-draw_reading_on(board)
+draw_reading_on(board, ask_compare(board, sides))
 draw_python("compare", board.words, board.scene)

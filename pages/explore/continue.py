@@ -3,6 +3,7 @@
 import streamlit as st
 
 from mha_view.explore import continuing
+from mha_view.explore.asked import ask_continue
 from mha_view.explore.board import draw_reading_on
 from mha_view.page_python import draw_python
 
@@ -22,5 +23,5 @@ with st.container(border=True):
 with st.container(border=True):
     continuing.draw_without(text)
 
-draw_reading_on(text)
+draw_reading_on(text, ask_continue(text))
 draw_python("continue", text.words, text.scene)

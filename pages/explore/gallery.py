@@ -3,6 +3,7 @@
 import streamlit as st
 
 from mha_view.explore import gallery, real_roles
+from mha_view.explore.asked import ask_gallery
 from mha_view.explore.board import draw_reading_on, open_board
 from mha_view.page_python import draw_python
 
@@ -29,5 +30,5 @@ if board.scene.weights == "real":
 with st.expander(board.words("gallery.mean")):
     gallery.draw_mean(board)
 
-draw_reading_on(board)
+draw_reading_on(board, ask_gallery(board))
 draw_python("gallery", board.words, board.scene)

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from mha_view.explore import again, bench, direct, losses, role_map, roles
+from mha_view.explore.asked import ask_specialisation
 from mha_view.explore.board import draw_reading_on, open_toy_board
 from mha_view.explore.tabs import draw_tabs
 from mha_view.page_python import draw_python
@@ -53,5 +54,5 @@ else:
 
 if tab != "bench":
     again.draw_again(words)
-draw_reading_on(board)
+draw_reading_on(board, ask_specialisation(board))
 draw_python("specialisation", board.words, board.scene)

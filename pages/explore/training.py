@@ -4,6 +4,7 @@ import streamlit as st
 
 from mha_view import controls
 from mha_view.explore import checkpoints, live_run, training
+from mha_view.explore.asked import ask_training
 from mha_view.explore.board import draw_reading_on, open_toy_board
 from mha_view.page_python import draw_python
 
@@ -23,5 +24,5 @@ with st.container(border=True):
     st.caption(words("live.caption"))
     training.draw_live(board)
 
-draw_reading_on(board)
+draw_reading_on(board, ask_training(board))
 draw_python("training", board.words, board.scene)

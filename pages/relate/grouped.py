@@ -4,7 +4,6 @@ import streamlit as st
 
 from mha_view.page_python import draw_python
 from mha_view.relate import grouped
-from mha_view.relate.sizes import draw_reading_on
 
 page = grouped.open_grouped()
 
@@ -19,5 +18,5 @@ grouped.draw_costs(page)
 with st.container(border=True):
     grouped.draw_player(page)
 
-draw_reading_on("grouped", page.words, **page.sizes())
+grouped.draw_reading_on(page)
 draw_python("grouped", page.words, page.scene)

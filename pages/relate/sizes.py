@@ -42,6 +42,6 @@ with st.container(border=True):
     kept.draw_waves(subject, words)
 st.caption(words.lesson("sizes", "picture"))
 
-sizes.draw_reading_on("sizes", words)
+sizes.draw_reading_on(subject, words)
 sizes.draw_counted(words)
 draw_python("sizes", words, state.scene())

@@ -7,10 +7,10 @@ const SMALLEST_MARK = 10; // pixels; a smaller outline could not be seen
 
 /** Lays a trace's tiles out, if it has any, and colours by the transformed value.
  *  Returns the trace as Plotly draws it, its matrices, and the layout the tiles need. */
-export function arrange(trace, index, width, letter, tall = null) {
+export function arrange(trace, index, width, letter, tall = null, across = null) {
   const meta = trace.meta ?? {};
   if (!trace.z?.values || trace.z.shape.length < 2) return { trace, matrices: [], layout: {} };
-  const grid = tileGrid(trace, meta, width, letter, tall);
+  const grid = tileGrid(trace, meta, width, letter, tall, across);
   trace = meta.keep ? { ...trace, z: { shape: trace.z.shape, values: visible(trace, meta) } } : trace;
   const drawn = { ...trace, z: coloured(trace, meta, grid) };
   if (meta.figure === undefined) return { trace: drawn, matrices: [], layout: {} };
@@ -19,8 +19,9 @@ export function arrange(trace, index, width, letter, tall = null) {
   return { trace: drawn, matrices: matricesOf(trace, index, meta, grid), layout: grid?.layout ?? {} };
 }
 
-/** Where each tile of a [head, row, column] array goes; null for a plain matrix. */
-function tileGrid(trace, meta, width, letter, tall) {
+/** Where each tile of a [head, row, column] array goes, `across` side by side if that is given; null
+ *  for a plain matrix. */
+function tileGrid(trace, meta, width, letter, tall, across) {
   const tile = meta.tile;
   if (!tile) return null;
   if (trace.z.shape.length === 2) {
@@ -28,7 +29,7 @@ function tileGrid(trace, meta, width, letter, tall) {
     return { rows, columns, height, breadth, rowGap: gap, columnGap: gap, given: true };
   }
   const [count, height, breadth] = trace.z.shape;
-  const wanted = width < NARROW ? tile.narrow ?? 2 : tile.columns ?? 4;
+  const wanted = across ?? (width < NARROW ? tile.narrow ?? 2 : tile.columns ?? 4);
   const space = 1.1 * letter;
   const largest = (columns) => cellIn({ columns, count, height, breadth, width, letter, space, tall });
   const columns = tall ? bestColumns(count, largest) : Math.max(1, Math.min(wanted, count));
@@ -146,6 +147,21 @@ export function cellAt(matrices, point) {
 
 function isInside(matrix, { row, column }) {
   return row >= 0 && column >= 0 && row < matrix.height && column < matrix.breadth;
+}
+
+/** The cell under a point of a drawing, with its matrix, or null. `matrix.place` says where its axes
+ *  lie, `matrix.at` where its first cell lies on them and how far apart cells are. */
+export function cellUnder(matrices, left, top) {
+  for (const matrix of matrices) {
+    const { place, at } = matrix;
+    const along = (offset, start, length, [first, last], [origin, step]) =>
+      Math.round((first + ((offset - start) / length) * (last - first) - origin) / step);
+    const isOn = left >= place.left && top >= place.top && left <= place.left + place.width && top <= place.top + place.height;
+    const row = along(top, place.top, place.height, place.y, at.y);
+    const column = along(left, place.left, place.width, place.x, at.x);
+    if (isOn && isInside(matrix, { row, column })) return { matrix, row, column };
+  }
+  return null;
 }
 
 /** The matrix a cell belongs to, if this figure has it. */

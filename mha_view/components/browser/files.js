@@ -141,23 +141,28 @@ function crc32(bytes) {
 
 // --- Pictures ------------------------------------------------------------------------------
 
-/** A PNG with the settings in an iTXt chunk (UTF-8), which image tools show as a comment. */
-export function png(address, settings) {
+/** A PNG that says how large it is on paper, `pixels` for each of the screen's, and holds `texts`,
+ *  by name, in iTXt chunks (UTF-8), which image tools show. */
+export function png(address, pixels, texts) {
   const bytes = Uint8Array.from(atob(address.split(",")[1]), (letter) => letter.charCodeAt(0));
-  const content = [...text("iTXt"), ...text("settings"), 0, 0, 0, 0, 0, ...text(JSON.stringify(settings))];
-  const big = (value) => [value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255];
-  const chunk = [...big(content.length - 4), ...content, ...big(crc32(Uint8Array.from(content)))];
+  const perMetre = Math.round((pixels * 96) / 0.0254);
+  const chunks = [
+    chunk("pHYs", [...big(perMetre), ...big(perMetre), 1]),
+    ...Object.entries(texts).map(([name, content]) => chunk("iTXt", [...text(name), 0, 0, 0, 0, 0, ...text(content)])),
+  ];
   const afterHeader = 33; // signature 8, then IHDR: length 4, name 4, content 13, checksum 4
-  return new Blob([bytes.subarray(0, afterHeader), Uint8Array.from(chunk), bytes.subarray(afterHeader)],
-    { type: "image/png" });
+  return new Blob([bytes.subarray(0, afterHeader), ...chunks, bytes.subarray(afterHeader)], { type: "image/png" });
 }
 
-/** An SVG with the settings in its <metadata>. */
-export function svg(address, settings) {
-  const source = decodeURIComponent(address.slice(address.indexOf(",") + 1));
-  const escaped = JSON.stringify(settings).replace(/&/g, "&amp;").replace(/</g, "&lt;");
-  const marked = source.replace(/(<svg\b[^>]*>)/, `$1<metadata id="settings">${escaped}</metadata>`);
-  return new Blob([marked], { type: "image/svg+xml" });
+const big = (value) => [value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255];
+
+function chunk(name, content) {
+  const named = Uint8Array.from([...text(name), ...content]);
+  return Uint8Array.from([...big(content.length), ...named, ...big(crc32(named))]);
+}
+
+export function svg(source) {
+  return new Blob([source], { type: "image/svg+xml" });
 }
 
 export function save(blob, name) {

@@ -44,6 +44,18 @@ function build(view) {
   play.addEventListener("click", () => toggle(view));
 }
 
+/** A figure at the frame that the range input stands at. */
+export function framed(view, { data, layout }) {
+  const chosen = view.header.figure.frames[Number(view.frames.parts.range.value)];
+  if (!chosen) return { data, layout };
+  const patched = [...data];
+  chosen.data.forEach((part, index) => {
+    const trace = chosen.traces?.[index] ?? index;
+    patched[trace] = { ...patched[trace], ...plain(part) };
+  });
+  return { data: patched, layout: { ...layout, ...plain(chosen.layout ?? {}) } };
+}
+
 /** Restyles the traces of one frame; at most once for each picture the screen shows. */
 function show(view, position) {
   cancelAnimationFrame(view.framing);

@@ -5,10 +5,9 @@ import { element } from "./dom.js";
 import { loadStyles } from "./load.js";
 import { arcsPath, chooseLines, columnsPath, lineStyle } from "./lines.js";
 import { unpack } from "./packet.js";
-import { escapeHtml, standalone } from "./saved.js";
 import { onRoom, room } from "./room.js";
-import { readTheme } from "./theme.js";
 import { addToolbar } from "./toolbar.js";
+import { traced } from "./traced.js";
 
 await loadStyles("plot.css", "links.css");
 
@@ -271,6 +270,7 @@ class LinksView {
     const arcs = this.drawnAs === "arcs";
     const path = arcs ? arcsPath(this.queries, lines, this.highest) : columnsPath(this.stage, this.queries, this.keys);
     this.stage.style.setProperty("--lines-height", `${path.height ?? 0}px`);
+    this.root.style.setProperty("--wide", this.stage.scrollWidth); // for paper
     this.svg.setAttribute("width", this.stage.scrollWidth);
     this.svg.setAttribute("height", path.height ?? this.stage.clientHeight);
     const drawn = lines.map((line) => {
@@ -322,55 +322,16 @@ class LinksView {
 
   /** The lines and the tokens as one drawing. */
   drawing() {
-    const theme = readTheme(this.root);
-    const box = this.stage.getBoundingClientRect();
-    const [width, height] = [this.stage.scrollWidth, this.stage.scrollHeight];
-    const whole = document.createElementNS(SVG, "svg");
-    const set = (node, values) => {
-      Object.entries(values).forEach(([name, value]) => node.setAttribute(name, value));
-      return node;
-    };
-    set(whole, { xmlns: SVG, width, height, viewBox: `0 0 ${width} ${height}` });
-    whole.append(set(document.createElementNS(SVG, "rect"), { width, height, fill: theme.paper }));
-    whole.append(...this.svg.cloneNode(true).childNodes);
-    for (const token of new Set([...this.queries, ...this.keys])) {
-      const place = token.getBoundingClientRect();
-      const style = getComputedStyle(token);
-      const label = document.createElementNS(SVG, "text");
-      label.textContent = token.firstChild.data;
-      whole.append(set(label, {
-        x: place.left - box.left + place.width / 2, y: place.top - box.top + parseFloat(style.fontSize) * 1.35,
-        "text-anchor": "middle", fill: theme.text, "font-family": style.fontFamily,
-        "font-size": style.fontSize, "font-weight": style.fontWeight,
-      }));
-    }
-    return { source: new XMLSerializer().serializeToString(whole), width, height };
+    return traced(this.stage, ".th-tip");
   }
 
-  async picture(format) {
-    const { source, width, height } = this.drawing();
-    const address = `data:image/svg+xml,${encodeURIComponent(source)}`;
-    if (format === "svg") return address;
-    const image = new Image();
-    image.src = address;
-    await image.decode();
-    const canvas = Object.assign(document.createElement("canvas"), { width: 2 * width, height: 2 * height });
-    canvas.getContext("2d").drawImage(image, 0, 0, 2 * width, 2 * height);
-    return canvas.toDataURL("image/png");
+  get remarks() {
+    return [this.note.textContent];
   }
 
-  savedPage(settings, title) {
-    const { words, addresses } = this.header;
-    return standalone({
-      body: this.still(), figures: [], style: "", settings, title, words, plotly: addresses.plotly,
-    });
-  }
-
-  /** The drawing and what it leaves out, as HTML. */
-  still() {
-    const { alt } = this.header;
-    const note = escapeHtml(this.note.textContent);
-    return `<figure role="img" aria-label="${escapeHtml(alt)}">${this.drawing().source}</figure><p>${note}</p>`;
+  /** The drawing, for a page that is saved. */
+  async saved() {
+    return { ...this.drawing(), matrices: [] };
   }
 
   remove() {

@@ -2,15 +2,15 @@
 
 import { NARROW, arrange, cellAt, describe, frame, matrixOf, moved, outline } from "./cells.js";
 import { element, plain } from "./dom.js";
-import { addFrames } from "./frames.js";
+import { addFrames, framed } from "./frames.js";
 import { loadPlotly, loadStyles } from "./load.js";
 import { unpack } from "./packet.js";
-import { escapeHtml, place, standalone } from "./saved.js";
 import { enlarge, onRoom, room } from "./room.js";
 import { readTheme, resolveColours, template } from "./theme.js";
 import { rectangle, spotMarks } from "./spot.js";
 import { fitLabels, fitNarrow, placeTiles, thinLabels } from "./tiles.js";
 import { addToolbar } from "./toolbar.js";
+import { drawAside } from "./aside.js";
 
 await loadStyles("plot.css");
 
@@ -108,7 +108,8 @@ class PlotView {
 
   redraw(theme, width) {
     const built = this.build(theme, width);
-    this.built = { ...built, theme, width, tall: this.tall };
+    this.built = { ...built, width, tall: this.tall };
+    this.root.style.setProperty("--wide", width); // for paper
     this.offer(built.matrices);
     this.isDrawn = false; // what a cell's size on the screen is will be known only then
     const marks = this.marks();
@@ -160,17 +161,19 @@ class PlotView {
     return matchMedia("(max-width: 640px)").matches ? low ?? height : height;
   }
 
-  /** The figure as Plotly takes it, for this theme and width. */
-  build(theme, width) {
-    const { tall } = this;
+  /** The figure as Plotly takes it, for this theme and width: as on the page, or where `aside` is
+   *  given, with so many tiles side by side, letters up to a size, and an inset of its own. */
+  build(theme, width, aside) {
+    const tall = aside ? null : this.tall;
     const fit = tall ? enlarge : (part) => part;
     const figure = resolveColours(this.header.figure, theme);
     const base = fit(template(theme));
     const letter = base.layout.font.size;
     const margin = { ...base.layout.margin, ...figure.layout?.margin };
-    const across = width - (this.inset ?? margin.l + margin.r);
+    const across = width - (aside ? aside.inset : this.inset ?? margin.l + margin.r);
     const traces = (figure.data ?? []).map((trace) => fit(trace));
-    const parts = traces.map((trace, index) => arrange(trace, index, across, letter, tall && tall - ROUND_TILES));
+    const parts = traces.map((trace, index) =>
+      arrange(trace, index, across, letter, tall && tall - ROUND_TILES, aside?.columns));
     const tiles = parts.find((part) => part.layout.grid)?.layout;
     const layout = {
       template: base, uirevision: "keep", hovermode: "closest", autosize: false,
@@ -181,12 +184,15 @@ class PlotView {
     if (!tiles && width < NARROW) fitNarrow(layout);
     if (!tiles && tall) thinLabels(layout, parts);
     else if (!tiles) fitLabels(layout, width < NARROW);
+    if (aside) nameAxes(layout, this.header.export?.about?.axes);
     layout.dragmode ??= matchMedia("(pointer: coarse)").matches ? false : "zoom";
     if (tiles) {
       const labels = parts.find((part) => part.layout.grid).trace.meta;
-      placeTiles(layout, tiles, tall ? null : this.height(), { ...figure.layout?.meta, ...labels }, theme, across, tall ? { letter, tall } : {});
+      const size = tall ? { letter, tall } : aside ? { most: aside.letter } : {};
+      placeTiles(layout, tiles, tall || aside ? null : this.height(), { ...figure.layout?.meta, ...labels }, theme, across, size);
     }
     return {
+      theme,
       data: parts.map((part) => plain(part.trace)),
       layout: plain(layout),
       matrices: parts.flatMap((part) => part.matrices),
@@ -200,20 +206,19 @@ class PlotView {
   }
 
   /** The token and the head that the page is about, and the outline of the picked cell. */
-  marks() {
-    const { theme } = this.built;
-    const spots = this.header.spot ? spotMarks(this.matrices, this.header.spot, theme) : [];
-    return [...spots, ...this.pickMarks(theme)];
+  marks({ theme, matrices } = this.built) {
+    const spots = this.header.spot ? spotMarks(matrices, this.header.spot, theme) : [];
+    return [...spots, ...this.pickMarks(theme, matrices)];
   }
 
   /** The outline of the picked cell, and of its matrix where there are several. */
-  pickMarks(theme) {
-    const matrix = matrixOf(this.matrices, this.picked);
+  pickMarks(theme, matrices) {
+    const matrix = matrixOf(matrices, this.picked);
     if (!matrix) return [];
     const at = (place, line) => rectangle(matrix, place, { line });
     const cell = outline(matrix, this.picked, this.pixelsPerUnit(matrix));
     const marks = [at(cell, { color: theme.paper, width: 4 }), at(cell, { color: theme.text, width: 2 })];
-    if (this.matrices.length > 1) {
+    if (matrices.length > 1) {
       marks.unshift(at(frame(matrix), { color: theme.accent, width: 1.5 }));
     }
     return marks;
@@ -301,44 +306,38 @@ class PlotView {
     this.root.prepend(this.missing);
   }
 
-  /** An address of the figure as it is on the screen, "png" or "svg". */
-  picture(format) {
-    const size = { format, width: this.built.width, height: this.built.layout.height };
-    return this.plotly.toImage(this.opaque(), { ...size, scale: format === "png" ? 2 : 1 });
+  /** The figure anew for a room, as an SVG element with its size. */
+  drawing(room) {
+    return drawAside(this, room);
   }
 
-  savedPage(settings, title) {
-    const { alt, words, addresses } = this.header;
-    const { theme } = this.built;
-    const style = `body { margin: 1rem; background: ${theme.paper}; color: ${theme.text}; font-family: ${theme.font}; }`;
-    return standalone({
-      body: `<h1>${escapeHtml(title)}</h1>${place(0, alt)}`, figures: [this.saved()],
-      settings, title, style, words, plotly: addresses.plotly,
-    });
+  get remarks() {
+    return this.header.export?.about?.remarks ?? [];
   }
 
-  /** The figure and its matrices, for a page that works alone. */
-  saved() {
-    return { figure: this.opaque(), matrices: this.portable() };
-  }
-
-  /** The figure on the page's own colour, with the ranges and letters that are shown. */
-  opaque() {
-    const { data, layout, theme } = this.built;
-    const shown = this.canvas._fullLayout;
+  /** The figure as it is shown now: the frame it stands at, the ranges a reader zoomed to. */
+  current(built) {
+    const { data, layout } = this.frames ? framed(this, built) : built;
+    const shown = built.hasTiles ? {} : this.canvas._fullLayout;
     const axes = Object.fromEntries(
-      Object.keys(layout).filter((name) => /^[xy]axis\d*$/.test(name)).map((name) =>
+      Object.keys(layout).filter((name) => /^[xy]axis\d*$/.test(name) && shown[name]).map((name) =>
         [name, { ...layout[name], autorange: false, range: [...shown[name].range] }]));
-    const font = { family: theme.font, color: theme.text, size: shown.font.size };
-    const shapes = [...layout.shapes, ...this.marks()];
-    return { data, layout: { ...layout, ...axes, shapes, font, paper_bgcolor: theme.paper } };
+    return { data, layout: { ...layout, ...axes, shapes: [...layout.shapes, ...this.marks(built)] } };
+  }
+
+  /** The figure as on the page, drawn, with its matrices and where they lie. */
+  async saved() {
+    const { svg, width, height, places } = await drawAside(this, null);
+    return { svg, width, height, matrices: this.portable(places) };
   }
 
   /** The matrices as plain values, each with its own numbers. */
-  portable() {
+  portable(places) {
     const shared = this.header.figure.layout?.meta ?? {};
     return this.matrices.map(({ valueAt, x, y, ...matrix }) => ({
       ...matrix,
+      place: places[matrix.xaxis + matrix.yaxis],
+      at: { x: [x(matrix.left), x(1) - x(0)], y: [y(matrix.top), y(1) - y(0)] },
       rows: matrix.rows ?? shared.rows,
       columns: matrix.columns ?? shared.columns,
       hover: matrix.hover ?? shared.hover,
@@ -368,5 +367,12 @@ class PlotView {
     this.endRoom();
     if (this.isListening) this.plotly.purge(this.canvas);
     this.root.remove();
+  }
+}
+
+/** Words for axes that need none on the page. */
+function nameAxes(layout, words = {}) {
+  for (const [axis, text] of Object.entries(words)) {
+    if (!layout[axis]?.title?.text) layout[axis] = { ...layout[axis], title: { standoff: 8, ...layout[axis]?.title, text } };
   }
 }

@@ -10,10 +10,12 @@ import { Marks } from "./stage_marks.js";
 import { Numbers } from "./stage_numbers.js";
 import { paint, readRamps, shadeOf } from "./stage_paint.js";
 import { Player } from "./stage_play.js";
-import { stillOf } from "./stage_still.js";
+import { sheetsOf } from "./stage_sheets.js";
 import { addWords } from "./stage_words.js";
 import { onRoom, room } from "./room.js";
 import { readTheme } from "./theme.js";
+import { addToolbar } from "./toolbar.js";
+import { traced } from "./traced.js";
 
 await loadStyles("plot.css", "stage.css");
 
@@ -59,6 +61,7 @@ class StageView {
     this.canvases = new Map();
     this.names = new Map();
     this.turn = 0;
+    this.matrices = []; // the table is of whole blocks
     this.untold = {}; // what the server has not answered to
     this.resizer = new ResizeObserver(() => this.resize());
     this.resizer.observe(this.root);
@@ -90,7 +93,10 @@ class StageView {
     this.scroller.tabIndex = -1;
     addWords(this);
     this.player.update();
+    this.barPlace = this.player.bar;
+    addToolbar(this);
     this.draw();
+    this.redrawTable?.();
     this.root.dataset.drawn = Number(this.root.dataset.drawn ?? 0) + 1;
   }
 
@@ -113,6 +119,7 @@ class StageView {
       width: this.drawnWidth || 900, letter, small: header.small, open: header.small ? null : this.head,
       sizes: { ...header.sizes, columns: header.blocks.x.values.shape[1] },
     });
+    this.root.style.setProperty("--wide", Math.ceil(this.layout.width)); // for paper
     this.board.style.width = `${this.layout.width}px`;
     this.board.style.height = `${Math.ceil(this.layout.height)}px`;
     this.paintBlocks();
@@ -452,9 +459,26 @@ class StageView {
     this.tell({ page: this.header.blocks[name].page }, 0);
   }
 
-  /** The stage as HTML of its own: for a page that is saved. */
-  still() {
-    return stillOf(this.root, this.header.alt);
+  /** The picture as it stands; a sentence that does not fit over it stands in the file's head. */
+  drawing() {
+    const isCut = this.sentence.scrollWidth > this.sentence.clientWidth + 1;
+    this.scroller.scrollLeft = 0;
+    return traced(this.root, `.th-layer-bar, .th-tip, .th-live, .th-table${isCut ? ", .th-layer-words" : ""}`);
+  }
+
+  /** The step that is shown, in words. */
+  get remarks() {
+    return this.player.step ? [this.player.parts.said.textContent] : [];
+  }
+
+  /** For the table: every block in a line, then the numbers of each. */
+  sheets() {
+    return sheetsOf(this.header, this.numbers);
+  }
+
+  /** The picture, for a page that is saved. */
+  async saved() {
+    return { ...this.drawing(), matrices: [] };
   }
 
   remove() {

@@ -10,6 +10,7 @@ export function readTheme(element) {
     line: read("--st-border-color", "#ddd"),
     // What a masked cell shows: the paper, a little darker (in the dark, a little lighter).
     empty: mix(read("--st-text-color", "#222"), read("--st-background-color", "#fff"), 0.06),
+    quiet: mix(read("--st-text-color", "#222"), read("--st-background-color", "#fff"), 0.72),
     accent: read("--st-primary-color", "#1f77b4"),
     font: read("--st-font", "sans-serif"),
     size: parseFloat(read("--st-base-font-size", "16px")) || 16,
@@ -35,7 +36,7 @@ export function resolveColours(value, theme) {
 
 /** A Plotly template: whatever the figure sets itself comes before it. */
 export function template(theme) {
-  const quiet = mix(theme.text, theme.paper, 0.72);
+  const { quiet } = theme;
   const letter = Math.max(12, Math.round(theme.size * 0.78));
   const axis = {
     gridcolor: theme.line, linecolor: theme.line, zerolinecolor: theme.line, zerolinewidth: 1,
@@ -69,12 +70,23 @@ function mix(first, second, share) {
   return `rgb(${a.map((part, index) => Math.round(part * share + b[index] * (1 - share))).join(",")})`;
 }
 
+/** A CSS colour in the form that every program reads; words such as "none" stay. */
+export function plainColour(colour) {
+  if (!/^(color|lab|lch|ok|hsl|hwb)/.test(colour)) return colour;
+  const [red, green, blue, alpha] = pixel(colour);
+  return `rgba(${red}, ${green}, ${blue}, ${Number((alpha / 255).toFixed(3))})`;
+}
+
 /** Red, green and blue of a CSS colour as the browser understands it. */
 function channels(colour) {
-  const pen = channels.pen ??= document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const [red, green, blue, alpha] = pixel(colour);
+  return alpha ? [red, green, blue] : null;
+}
+
+function pixel(colour) {
+  const pen = pixel.pen ??= document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   pen.clearRect(0, 0, 1, 1);
   pen.fillStyle = colour;
   pen.fillRect(0, 0, 1, 1);
-  const [red, green, blue, alpha] = pen.getImageData(0, 0, 1, 1).data;
-  return alpha ? [red, green, blue] : null;
+  return pen.getImageData(0, 0, 1, 1).data;
 }

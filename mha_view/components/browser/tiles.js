@@ -10,7 +10,9 @@ const BAR = 220; // pixels; the colour bar's length where there is room
 const BAR_ROOM = 14; // pixels beside it, where half of its last number stands
 
 /** Axes, height, backgrounds, titles and colour bar for a grid of tiles. */
-export function placeTiles(layout, { cells, titles, grid }, height, labels, theme, room, { letter = 0, tall = null } = {}) {
+export function placeTiles(
+  layout, { cells, titles, grid }, height, labels, theme, room, { letter = 0, tall = null, most = 12 } = {},
+) {
   layBarAbove(layout);
   const { margin } = layout;
   const pixels = height ? (height - margin.t - margin.b) / cells.high : grid.cell;
@@ -28,7 +30,7 @@ export function placeTiles(layout, { cells, titles, grid }, height, labels, them
     ...bare, scaleanchor: "x", constrain: "domain", constraintoward: "top",
     range: [cells.high - 0.5, -0.5], ...layout.yaxis,
   };
-  if (hasLabels) labelTiles(layout, grid, labels, cell, letter);
+  if (hasLabels) labelTiles(layout, grid, labels, cell, letter, most);
   layout.annotations = [...(layout.annotations ?? [])];
   for (let place = 0; place < grid.count; place += 1) {
     const { top, left } = tileCorner(grid, place);
@@ -148,7 +150,7 @@ function layBarAbove(layout) {
 }
 
 /** Tokens beside the first column of tiles and under the last row, where letters fit. */
-function labelTiles(layout, grid, { rows, columns }, cell, letter) {
+function labelTiles(layout, grid, { rows, columns }, cell, letter, most) {
   const escape = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   // Presented, every second label of a tile is left out where all would lie on one another.
   const step = letter ? Math.max(1, Math.ceil((1.2 * LETTER) / cell)) : 1;
@@ -163,7 +165,7 @@ function labelTiles(layout, grid, { rows, columns }, cell, letter) {
     along(grid.breadth, columns ?? rows, tileCorner(grid, column).left)).flat();
   const show = (pairs) => ({
     showticklabels: true, tickvals: pairs.map(([at]) => at), ticktext: pairs.map(([, text]) => text),
-    tickfont: { size: letter ? LETTER : Math.min(12, Math.round(cell * 0.8)) },
+    tickfont: { size: letter ? LETTER : Math.min(most, Math.round(cell * 0.8)) },
   });
   layout.yaxis = { ...show(down), ...layout.yaxis, showticklabels: true };
   const below = show(across);

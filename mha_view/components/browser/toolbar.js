@@ -3,11 +3,13 @@
 import { fill, formatNumber } from "./cells.js";
 import { element } from "./dom.js";
 import { csv, npz, png, save, svg } from "./files.js";
+import { figurePage } from "./saved.js";
+import { imageOf, sheetOf, sourceOf } from "./sheet.js";
 
 const WIDE = 420; // pixels; from here on the buttons stand beside the axis' title
 const MOST_ROWS = 64;
 const MOST_COLUMNS = 48;
-const FORMATS = ["png", "svg", "html", "csv", "npz"];
+const FORMATS = ["slide", "print", "svg", "html", "csv", "npz"];
 
 export function addToolbar(view) {
   const { header } = view;
@@ -55,7 +57,7 @@ function build(view) {
   });
   bar.append(table, menu);
   bar.parts = { table, menu, formats };
-  view.root.append(bar);
+  (view.barPlace ?? view.root).append(bar);
   return bar;
 }
 
@@ -70,9 +72,12 @@ async function saveAs(view, format) {
     if (!given.arrays) return ask(view, format);
     return save((format === "csv" ? csv : npz)({ ...given, settings }), name);
   }
-  if (format === "html") return save(await view.savedPage(settings, given.name), name);
-  const address = await view.picture(format);
-  return save(format === "png" ? png(address, settings) : svg(address, settings), name);
+  if (format === "html") return save(await figurePage(view, settings), name);
+  const sheet = await sheetOf(view, format, settings);
+  if (format === "svg") return save(svg(sourceOf(sheet)), name);
+  const told = { Title: sheet.about.title, Description: header.alt, Source: sheet.about.address };
+  return save(png(await imageOf(sheet), sheet.pixels, { ...told, settings: JSON.stringify(settings) }),
+    `${given.name}-${format}.png`);
 }
 
 /** Large arrays wait on the server: asks for them, and saves them when they are here. */

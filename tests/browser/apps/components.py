@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from mha_view.about import About
 from mha_view.components.links import links
 from mha_view.components.plot import Cell, frame_position, plot
 from mha_view.export import save_page
@@ -141,5 +142,10 @@ for layout in ("arcs", "columns"):
 
 st.latex(r"A = \mathrm{softmax}(Q^\top K / \sqrt{16})")
 save_page(
-    name="lesson", title="A <b>lesson</b>", settings={"seed": seed}, words=WORDS, key="save_page"
+    name="lesson",
+    title="A <b>lesson</b>",
+    settings={"seed": seed},
+    about=About("the cat saw the 12 <b>", "head 2"),
+    words=WORDS,
+    key="save_page",
 )
