@@ -216,6 +216,6 @@ def test_every_word_a_component_asks_for_exists() -> None:
         known = {
             key.split(".", 1)[1]
             for key in catalogue(lang)
-            if key.startswith(("plot.", "links.", "save_page.", "canvas.", "stage."))
+            if key.startswith(("plot.", "links.", "save_page.", "canvas.", "stage.", "writing."))
         }
         assert asked <= known, lang

@@ -132,7 +132,10 @@ async function styles(whole) {
   const texts = await Promise.all(allRules().map((found) => {
     if (!(found.rule instanceof CSSFontFaceRule)) return needed(found.rule, whole) ? found.rule.cssText : "";
     const family = familyOf(found.rule);
-    return used.has(family) && !family.startsWith("Material") ? inlineFont(found) : "";
+    const isNeeded = used.has(family) && !family.startsWith("Material");
+    // What leans can be made of what stands; formulas have letters of their own for it.
+    const isSpare = found.rule.style.fontStyle === "italic" && !family.startsWith("KaTeX");
+    return isNeeded && !isSpare ? inlineFont(found) : "";
   }));
   return texts.filter(Boolean).join("\n");
 }
