@@ -10,8 +10,8 @@ from typing import Any
 
 import streamlit as st
 
+from mha_view.link import settings_of
 from mha_view.scene import Scene
-from mha_view.show import settings_of
 from mha_view.words import Words
 
 Columns = Mapping[str, Sequence[Any]]
