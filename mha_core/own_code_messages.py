@@ -29,8 +29,8 @@ OWN_CODE_MESSAGES: dict[str, str] = {
         "Look for a division by zero or an overflow."
     ),
     "own.differs": (
-        "{name} has the right shape, but for {given} the number at {place} is {found:.4g}; "
-        "expected {right:.4g}. Work that one number out by hand."
+        "{name} has the right shape, but for {given} the number at {place} is {found}; "
+        "expected {right}. Work that one number out by hand."
     ),
     "own.split.no_transpose": (
         "{name} gives the heads one after another in memory, {given}: view(h, S, d_head) hands a "
@@ -119,7 +119,7 @@ OWN_CODE_MESSAGES: dict[str, str] = {
         "their row. Divide, so that each row sums to 1."
     ),
     "own.softmax.overflow": (
-        "{name} gives NaN or infinity where scores are as large as {largest:.0f}, as exp cannot "
+        "{name} gives NaN or infinity where scores are as large as {largest}, as exp cannot "
         "hold that; expected finite weights. Take each row's largest visible score away first: "
         "the weights stay the same."
     ),

@@ -169,7 +169,7 @@ def find_token(scene: Scene, typed: str) -> int | None:
     """
     if not _is_short(scene):
         return None
-    reading, typed = compute.reading_of(scene), typed.strip()
+    reading, typed = compute.reading_of(compute.resolve(scene)), typed.strip()
     if typed.isascii() and typed.isdigit() and len(typed) < 7:
         return int(typed) if int(typed) < len(reading) else None
     for same in (str, str.casefold):
@@ -253,7 +253,7 @@ def write(scene: Scene) -> str:
     kept = {name: value for name, value in link.items() if not first or name not in ("s", "t")}
     if scene.focus is not None and _is_short(scene):
         place = scene.focus + TOKENS_BEFORE[scene.weights]
-        if 0 <= place < len(compute.reading_of(scene)):
+        if 0 <= place < len(compute.reading_of(compute.resolve(scene))):
             kept["token"] = str(place)
             del kept["focus"]
     order = {name: number for number, name in enumerate(("text", *kept, "lang", "v"))}

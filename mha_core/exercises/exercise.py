@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mha_core.arrays import Array
+from mha_core.brief import brief
 
 AnswerKind = Literal["number", "choice", "cell", "matrix"]
 Place = tuple[int, int, int]
@@ -46,6 +47,8 @@ class Part:
     axes: tuple[str, str]
     rows: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         high, wide = self.value.shape[-2:]

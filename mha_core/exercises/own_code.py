@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from mha_core.arrays import Array
+from mha_core.brief import brief
 from mha_core.errors import Note
 from mha_core.layer import join_heads, split_heads
 from mha_core.rope import Rope, rotate
@@ -49,6 +50,8 @@ class _Case:
     right: Array
     axes: tuple[str, ...]
     mistakes: tuple[tuple[str, Array], ...]
+
+    __repr__ = brief
 
     @property
     def given(self) -> str:
@@ -215,13 +218,14 @@ def _check_extremes(function: Callable[..., Any], case: _Case) -> Checked:
     for key, place in (("overflow", (0, -1, -1)), ("hidden_score", (0, 0, -1))):
         scores = case.arguments["scores"].copy()
         scores[place] = LARGE_SCORE
-        given = f"scores{list(place)} = {LARGE_SCORE:.0f}"
+        argument = next(iter(case.arguments))
+        given = f"{argument}{list(place)} = {LARGE_SCORE:.0f}"
         extreme = _Case(
             {"scores": scores, "keep": keep}, _softmax(scores, keep), ("head", "query", "key"), ()
         )
         fault = _fault(name, function, extreme)
         if fault is not None and fault.key in ("own.not_finite", "own.differs"):
-            fault = Note(f"own.softmax.{key}", name=name, given=given, largest=LARGE_SCORE)
+            fault = Note(f"own.softmax.{key}", name=name, given=given, largest=f"{LARGE_SCORE:.0f}")
         if fault is not None:
             return Checked(False, fault)
     return _right(name)
@@ -326,7 +330,7 @@ def _mistake(result: Array, case: _Case, common: Mapping[str, Any]) -> Note:
     return Note(
         "own.differs",
         place=[int(at) for at in place],
-        found=float(result[place]),
-        right=float(case.right[place]),
+        found=f"{result[place]:.4g}",
+        right=f"{case.right[place]:.4g}",
         **common,
     )

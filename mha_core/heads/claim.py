@@ -274,6 +274,8 @@ class Weighed:
     called: NDArray[np.bool_]
     chosen: int
 
+    __repr__ = brief
+
 
 def weigh(
     claim: Claim, seen: tuple[Sequence[Floats], Sequence[Floats]]

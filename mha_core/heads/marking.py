@@ -41,7 +41,7 @@ class Bare(NamedTuple):
 def take_marks(line: str, tokenizer: Tokenizer) -> Bare:
     """A line without its marks, and which words they stood round.
 
-    >>> from mha_core.language.tokenizer import load_tokenizer
+    >>> from mha_core import load_tokenizer
     >>> bare = take_marks("The {<she>} saw him as [she] ran.", load_tokenizer())
     >>> bare.text, bare.query[0].text, bare.targets[0].text
     ('The <she> saw him as she ran.', 'she', '<she>')
@@ -73,7 +73,7 @@ def take_marks(line: str, tokenizer: Tokenizer) -> Bare:
 def list_units(text: str, tokenizer: Tokenizer) -> list[Unit]:
     """The words and slots of a line without marks; pieces of a word are one.
 
-    >>> from mha_core.language.tokenizer import load_tokenizer
+    >>> from mha_core import load_tokenizer
     >>> [unit.text for unit in list_units("因为<她>很累，", load_tokenizer())]
     ['因为', '<她>', '很', '累', '，']
     """
@@ -120,7 +120,7 @@ def mark_alike(text: str, number: int, tokenizer: Tokenizer) -> str:
         number: which line is the example, from 0.
         tokenizer: what cuts lines into words.
 
-    >>> from mha_core.language.tokenizer import load_tokenizer
+    >>> from mha_core import load_tokenizer
     >>> mark_alike("The {cat} sat as [it] ran.\\nA cat ran as it sat.", 0, load_tokenizer())
     'The {cat} sat as [it] ran.\\nA {cat} ran as [it] sat.'
     """

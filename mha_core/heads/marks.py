@@ -137,7 +137,7 @@ def read_line(line: Line, tokenizer: Tokenizer) -> Marked:
         DataError: no query or two, no target, a mark inside a token, a target that the query
             cannot see, or too many tokens.
 
-    >>> from mha_core.language.tokenizer import load_tokenizer
+    >>> from mha_core import load_tokenizer
     >>> read = read_line(Line(1, "The {cat} sat because [it] ran."), load_tokenizer())
     >>> read.query, read.targets, [read.labels[place] for place in read.targets]
     (5, (2,), ['cat'])
@@ -188,7 +188,7 @@ def read_marked(text: str, tokenizer: Tokenizer, *, count: int = 200, seed: int 
     Raises:
         DataError: more than `MOST_SENTENCES`.
 
-    >>> from mha_core.language.tokenizer import load_tokenizer
+    >>> from mha_core import load_tokenizer
     >>> reading = read_marked("The {cat} sat because [it] ran.\\nNo mark.", load_tokenizer())
     >>> len(reading.sentences), str(reading.faults[0])[:6]
     (1, 'Line 2')
@@ -226,7 +226,7 @@ def line_of(fault: DataError) -> int:
 def write_marked(marked: Marked, tokenizer: Tokenizer) -> str:
     """A sentence with its marks again, its own brackets escaped; a run of targets is one mark.
 
-    >>> from mha_core.language.tokenizer import load_tokenizer
+    >>> from mha_core import load_tokenizer
     >>> read = read_line(Line(1, "The {cat} sat because [it] ran."), load_tokenizer())
     >>> write_marked(read, load_tokenizer())
     'The {cat} sat because [it] ran.'

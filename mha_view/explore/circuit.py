@@ -15,6 +15,7 @@ from mha_core.errors import ConfigError, DataError
 from mha_view import compute, live
 from mha_view.heavy import wait_for
 from mha_view.scene import Scene
+from mha_view.store import kept
 from mha_view.words import Words
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def circuit_of(words: Words, scene: Scene, asked: Asked | None) -> Circuit:
     return circuit
 
 
-@lru_cache(maxsize=4)
+@kept
 def _composition(name: str, model: Any) -> Composition:
     """The composition scores of a model, once."""
     from mha_core.heads.composition import measure_composition

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -20,6 +19,7 @@ from mha_view.figures.claims import marked_sentence
 from mha_view.panel import literal
 from mha_view.scene import Scene, link_holds_marked, ready_name
 from mha_view.show import show
+from mha_view.store import kept
 from mha_view.words import Words
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def open_stated_of(scene: Scene) -> Stated:
     return Stated(words, scene, model, reading)
 
 
-@lru_cache(maxsize=8)
+@kept
 def _read(marked: str, count: int, seed: int) -> Reading:
     """The sentences of a text; the same text is read at each run of the page."""
     return read_marked(marked, load_tokenizer(), count=count, seed=seed)

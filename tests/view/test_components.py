@@ -209,7 +209,7 @@ def test_gzip_is_of_the_file() -> None:
 def test_every_word_a_component_asks_for_exists() -> None:
     import re
 
-    names = ("plot", "links", "save_page", "canvas", "stage", "writing", "present", "share")
+    names = ("plot", "links", "save_page", "canvas", "stage", "writing", "present", "share", "wall")
     groups = tuple(f"{name}." for name in names)
     asked = set()
     for path in assets.BROWSER_DIR.glob("*.js"):

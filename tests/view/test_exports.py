@@ -50,7 +50,7 @@ def test_every_axis_has_a_word_and_every_token_its_name(page: str) -> None:
                 elif export["name"] in ("decode", "chain", "q", "heads"):
                     assert length not in map(len, known), f"{export['name']}: {word}"
     silent = (
-        "sizes", "specialisation", "vit", "tokens", "overview", "why_heads", "circuits",
+        "sizes", "specialisation", "vit", "tokens", "overview", "why_heads", "circuits", "class",
         "hypothesis",
     )  # fmt: skip
     assert named or page in silent

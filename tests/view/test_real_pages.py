@@ -151,7 +151,8 @@ def test_a_link_names_the_model_and_its_files(root: Path) -> None:
         Words("en")("real.changed", name=r"small\-llama")
     ]
     high = open_app("attention", link=link | {"layer": "2"})
-    assert "layer=2" in high.warning[0].value
+    assert "“2”" in high.warning[0].value
+    assert "0 to 1" in high.warning[0].value
 
 
 @pytest.mark.parametrize("lang", LANGS)

@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mha_view import compute, thread
-from mha_view.scene import HEADED, TOKEN_AXIS, Picked, Scene, look_in, read_link, write_link
+from mha_view.scene import (
+    HEADED,
+    TOKEN_AXIS,
+    TOKENS_BEFORE,
+    Picked,
+    Scene,
+    look_in,
+    read_link,
+    write_link,
+)
 from mha_view.texts import TELLING, TELLING_FILE, TEXTS
 from mha_view.walk.choose import clearest_key, clearest_look
 from mha_view.walk.telling import SHOWN, find_look, write_looks
@@ -79,7 +88,7 @@ def test_the_focus_token_is_the_same_word_with_and_without_bos() -> None:
 @given(scenes, cells)
 def test_a_picked_cell_brings_its_token_and_its_head(scene: Scene, cell: Picked) -> None:
     after = scene.turn_to(picked=cell)
-    before = compute.resolve(scene).weights in ("toy", "live")
+    before = TOKENS_BEFORE[scene.weights]
     assert after.picked == cell
     assert after.focus == getattr(cell, TOKEN_AXIS[cell.figure]) - before
     assert after.head == (cell.head if cell.figure in HEADED else scene.head)
