@@ -64,7 +64,7 @@ def look_at_paper(page: Page, path: Path) -> None:
     title = page.locator("h1").inner_text()
     words = Words("zh")
     controls = [
-        words(key) for key in ("plot.save", "plot.save_page", "projector.label", "brand.line")
+        words(key) for key in ("plot.save", "plot.save_page", "present.label", "brand.line")
     ]
     page.pdf(path=path, format="A4", print_background=True)
     printed = PdfDocument(path)

@@ -271,7 +271,7 @@ def test_words_and_lanes_choose_by_keyboard(page: Page, server: str) -> None:
     page.keyboard.press("ArrowLeft")
     expect(stage.locator(".th-piece.th-lit")).to_have_text("mat")
     page.keyboard.press("Enter")
-    until(page, lambda: query_of(page).get("focus"), "5")
+    until(page, lambda: query_of(page).get("token"), "6")
     stage.locator(".th-lane").nth(4).focus()
     page.keyboard.press("Enter")
     until(page, lambda: query_of(page).get("head"), "4")

@@ -21,7 +21,7 @@ MARKED = """() => [...document.querySelectorAll(".th-plot")].flatMap(({ view }) 
 def thread_of(page: Page) -> tuple[int, int]:
     """The head and the focus token, as the address bar names them; weights here have no <bos>."""
     query = query_of(page)
-    return int(query.get("head", 0)), int(query["focus"])
+    return int(query.get("head", 0)), int(query.get("token") or query["focus"])
 
 
 def check_thread(page: Page, name: str, head: int, focus: int) -> None:
@@ -74,7 +74,7 @@ def test_a_token_clicked_between_the_lines_is_the_same_on_all_nine_pages(
 ) -> None:
     visit(page, server, "attention", SIZES + "&head=1&focus=2")
     figure(page, "links").get_by_role("button", name="because").click()
-    until(page, lambda: query_of(page).get("focus"), "6")
+    until(page, lambda: query_of(page).get("token"), "6")
     page.get_by_role("radio", name="Head 3").click()
     until(page, lambda: query_of(page).get("head"), "3")
     settle(page)
