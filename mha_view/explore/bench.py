@@ -12,7 +12,7 @@ from mha_core.heads.measures import total_variation
 from mha_view import compute, state
 from mha_view.explore.board import Board
 from mha_view.explore.evidence import head_means
-from mha_view.explore.passport import Line, passport
+from mha_view.explore.passport import Line, draw_lines
 from mha_view.panel import literal
 from mha_view.scene import Ablation, Scene
 
@@ -67,8 +67,12 @@ def draw_bench(board: Board) -> None:
             Line(entries[int(number)].display, float(found[number]), "share", float(other[number]))
             for number in np.argsort(-found)[:SHOWN]
         ]
-        column.html(passport(lines, words, words(f"bench.{name}", token=labels[place]),
-                             chance=words(f"bench.{name}.tick")))  # fmt: skip
+        with column:
+            draw_lines(
+                f"bench_{name}", lines, words, scene, rows=[line.label for line in lines],
+                caption=words(f"bench.{name}", token=labels[place]),
+                chance=words(f"bench.{name}.tick"),
+            )  # fmt: skip
     moved = float(total_variation(before, after))
     best, then = (entries[int(found.argmax())].display for found in (before, after))
     st.markdown(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import streamlit as st
@@ -25,6 +25,7 @@ from mha_view.page import open_page_as
 from mha_view.panel import literal, number, plain
 from mha_view.scene import CircuitName, CircuitPart, Instead
 from mha_view.show import show
+from mha_view.table_files import draw_save
 
 if TYPE_CHECKING:
     from mha_core.heads.circuits import Circuit
@@ -165,11 +166,21 @@ def draw_every(board: Board, circuit: Circuit) -> None:
         cells = [circuit.paths.get(Path(sender, layer, part)) for layer, part in columns]
         told = ["–" if cell is None else _share(cell.mean) for cell in cells]
         rows.append([name_sender(sender, words), *told, _share(whole.mean)])
+    table: dict[str, list[Any]] = {
+        "sender": [name_sender(sender, words) for sender in circuit.heads],
+    }
+    for layer, part in columns:
+        found = [circuit.paths.get(Path(sender, layer, part)) for sender in circuit.heads]
+        table["out" if part == "out" else f"{part}_{layer}"] = [
+            None if effect is None else effect.mean for effect in found
+        ]
+    table["whole"] = [whole.mean for whole in circuit.heads.values()]
     names = [words("circuits.sender"),
              *(name_part(Path(EMBEDDING, layer, part), words) for layer, part in columns),
              words("circuits.whole")]  # fmt: skip
     with st.container(key="circuit_table"):
         st.html(f'<div class="wide" tabindex="0">{plain_table(names, rows)}</div>')
+        draw_save("circuit_paths", table, words, board.scene)
     st.caption(words("circuits.table.caption"))
 
 

@@ -22,6 +22,7 @@ from mha_view.grouping import Grouping, group_tokens
 from mha_view.panel import literal
 from mha_view.scene import Against, MaskName, Scene, WeightsName
 from mha_view.show import show
+from mha_view.table_files import draw_save
 from mha_view.texts import TEXTS
 from mha_view.words import Words
 
@@ -272,6 +273,10 @@ def draw_numbers(board: Board, sides: tuple[Side, Side]) -> None:
             ],
         }
     )
+    table: dict[str, list[Any]] = {"measure": list(COMPARED)}
+    table |= dict(zip(("first", "second"), scores, strict=True))
+    table["difference"] = [two - one for one, two in zip(*scores, strict=True)]
+    draw_save("compare_numbers", table, words, board.scene)
     st.caption(words("compare.numbers.caption"))
 
 
@@ -281,13 +286,13 @@ def draw_masks(board: Board) -> None:
     names = get_args(MaskName)
     sides = [make_side(scene.with_(mask=name), board.layer, board.head, name) for name in names]
     measures = ("entropy", "entropy_share", "distance", "first")
-    columns = {
-        _label(measure, words): [
-            _told(float(MEASURES[measure].score(side.pattern, side.seen))) for side in sides
-        ]
+    scores = {
+        measure: [float(MEASURES[measure].score(side.pattern, side.seen)) for side in sides]
         for measure in measures
     }
-    st.table({words("compare.mask"): [words(f"mask.{name}") for name in names], **columns})
+    shown = {_label(name, words): list(map(_told, found)) for name, found in scores.items()}
+    st.table({words("compare.mask"): [words(f"mask.{name}") for name in names], **shown})
+    draw_save("compare_masks", {"mask": names, **scores}, words, board.scene)
     st.caption(words("compare.masks.caption", title=board.short(board.place)))
 
 

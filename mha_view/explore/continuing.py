@@ -16,7 +16,7 @@ from mha_view import compute, controls, heavy, limits, state, writing
 from mha_view.components.writing import Candidate, Wish
 from mha_view.components.writing import writing as draw_component
 from mha_view.explore.board import Board
-from mha_view.explore.passport import Line, passport
+from mha_view.explore.passport import Line, draw_lines
 from mha_view.figures import continuing as figures
 from mha_view.page import open_page_as
 from mha_view.panel import literal
@@ -253,7 +253,11 @@ def draw_without(text: Text) -> None:
             for place in np.argsort(-found)[:5]
         ]
         title, tick = words(f"bench.{name}", token=token), words(f"bench.{name}.tick")
-        column.html(passport(lines, words, title, chance=tick))
+        with column:
+            draw_lines(
+                f"continue_{name}", lines, words, text.scene, caption=title, chance=tick,
+                rows=[line.label for line in lines],
+            )  # fmt: skip
     best, then = (text.writer.display(int(found.argmax())) for found in (before, after))
     st.markdown(
         words(

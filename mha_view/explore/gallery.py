@@ -16,7 +16,7 @@ from mha_view import controls, state, thread
 from mha_view.components.wall import wall
 from mha_view.explore.board import Board
 from mha_view.explore.labels import Labels, draw_links, draw_pending, find_labels, short_label
-from mha_view.explore.passport import Line, counted_note, passport
+from mha_view.explore.passport import Line, counted_note, draw_lines
 from mha_view.explore.sample import sample_divergences
 from mha_view.figures import explore
 from mha_view.scene import Sorting, View
@@ -217,8 +217,8 @@ def draw_passport(board: Board) -> None:
     pattern, n_tokens = board.patterns[board.place], len(board.reading)
     most = {"share": 1.0, "nats": math.log(max(n_tokens, 2)), "keys": n_tokens,
             "tokens": max(n_tokens - 1, 1)}  # fmt: skip
-    lines = [
-        Line(
+    lines = {
+        name: Line(
             words(f"measure.{name}"),
             float(measure.score(pattern, board.seen)),
             measure.unit,
@@ -228,10 +228,13 @@ def draw_passport(board: Board) -> None:
             most=most[measure.unit],
         )
         for name, measure in MEASURES.items()
-    ]
-    told = [line for line in lines if not math.isnan(line.value)]
+    }
+    told = {name: line for name, line in lines.items() if not math.isnan(line.value)}
     st.markdown(f"##### {words('gallery.passport', title=board.short(board.place))}")
-    st.html(passport(told, words, words("gallery.passport.caption")))
+    draw_lines(
+        "passport", list(told.values()), words, board.scene,
+        caption=words("gallery.passport.caption"), rows=list(told),
+    )  # fmt: skip
     with st.popover(words("gallery.formulas"), type="tertiary"):
         for name, measure in MEASURES.items():
             source = f" · {measure.source}" if measure.source else ""

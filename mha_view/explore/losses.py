@@ -18,6 +18,7 @@ from mha_view.figures.bars import bars
 from mha_view.figures.damage import damage
 from mha_view.scene import TaskName
 from mha_view.show import show
+from mha_view.table_files import draw_table
 from mha_view.theme import ink
 
 if TYPE_CHECKING:
@@ -68,15 +69,23 @@ def draw_jurors(board: Board, report: Report) -> None:
     """For each task the two heads whose loss costs most."""
     words, found = board.words, report["damage"]
     rows = []
+    table: dict[str, list[Any]] = {name: [] for name in (
+        "task", "intact", "first", "first_lost", "second", "second_lost",
+    )}  # fmt: skip
     for task, losses in zip(found["tasks"], losses_of(report), strict=True):
         best = np.argsort(-losses, kind="stable")[:2]
+        cells = [task, report["tasks"][task]["mean"]]
+        for place in best:
+            cells += [board.short(int(place)), float(losses[place])]
+        for column, cell in zip(table.values(), cells, strict=True):
+            column.append(cell)
         told = [
             f"{board.short(int(place))}  −{100 * losses[place]:.0f}" if losses[place] > 0 else "–"
             for place in best
         ]
         rows.append([words(f"task.{task}"), f"{report['tasks'][task]['mean']:.0%}", *told])
     names = [words(f"jurors.{name}") for name in ("task", "intact", "first", "second")]
-    st.html(plain_table(names, rows))
+    draw_table("jurors", plain_table(names, rows), table, words, board.scene)
 
 
 def draw_task(board: Board, report: Report) -> None:
@@ -111,16 +120,23 @@ def _draw_pairs(board: Board, found: dict[str, Any]) -> None:
     def told(lost: float) -> str:
         return f"{-100 * lost:+.0f}".replace("-", "−")
 
+    pairs = sorted(found["pairs"], key=lambda pair: -pair["loss"])
     rows = [
         [
             words("losses.two", first=words("board.short", layer=one[0], head=one[1]),
                   second=words("board.short", layer=two[0], head=two[1])),
             told(float(alone[*one])), told(float(alone[*two])), told(pair["loss"]),
         ]
-        for pair in sorted(found["pairs"], key=lambda pair: -pair["loss"])
+        for pair in pairs
         for one, two in [pair["heads"]]
     ]  # fmt: skip
+    table: dict[str, list[Any]] = {}
+    for number, name in enumerate(("first", "second")):
+        heads = [pair["heads"][number] for pair in pairs]
+        table[name] = [words("board.short", layer=one[0], head=one[1]) for one in heads]
+        table[f"{name}_lost"] = [float(alone[*one]) for one in heads]
+    table["both_lost"] = [pair["loss"] for pair in pairs]
     names = [words(f"losses.pairs.{name}") for name in ("heads", "first", "second", "both")]
     st.markdown(f"**{words('losses.pairs')}**")
     st.caption(words("losses.pairs.caption", n=len(rows)))
-    st.html(plain_table(names, rows))
+    draw_table("pairs", plain_table(names, rows), table, words, board.scene)

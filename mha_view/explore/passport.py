@@ -6,8 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 from mha_core.heads.measures import Measure
+from mha_view.scene import Scene
+from mha_view.table_files import draw_table
 from mha_view.words import Words
 
 
@@ -40,6 +43,50 @@ class Line:
 def counted_note(measure: Measure, words: Words) -> str:
     """Which rows a measure counts, for those that count fewer than the caption says."""
     return "" if measure.counted == "choice" else words(f"counted.{measure.counted}")
+
+
+def draw_lines(
+    name: str,
+    lines: Sequence[Line],
+    words: Words,
+    scene: Scene,
+    *,
+    caption: str,
+    rows: Sequence[str],
+    chance: str | None = None,
+) -> None:
+    """The lines as a table, and as a file.
+
+    Args:
+        name: stable ASCII name of the table.
+        lines: a row each.
+        words: the reader's words.
+        scene: what it belongs to.
+        caption: what the table is about.
+        rows: what each row is called in the file.
+        chance: see `passport`.
+    """
+    draw_table(name, passport(lines, words, caption, chance), columns_of(lines, rows), words, scene)
+
+
+def columns_of(lines: Sequence[Line], rows: Sequence[str]) -> dict[str, list[Any]]:
+    """The numbers of the lines by column; a column that no line has is left out.
+
+    >>> columns_of([Line("Entropy", 0.5, "nats", chance=1.2)], ["entropy"])
+    {'row': ['entropy'], 'score': [0.5], 'chance': [1.2], 'unit': ['nats']}
+    """
+    numbers = {
+        "score": [line.value for line in lines],
+        "low": [line.low for line in lines],
+        "high": [line.high for line in lines],
+        "chance": [line.chance for line in lines],
+    }
+    told = {
+        name: each
+        for name, each in numbers.items()
+        if name == "score" or not all(map(math.isnan, each))
+    }
+    return {"row": list(rows), **told, "unit": [line.unit for line in lines]}
 
 
 def passport(lines: Sequence[Line], words: Words, caption: str, chance: str | None = None) -> str:

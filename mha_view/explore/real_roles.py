@@ -8,7 +8,7 @@ import streamlit as st
 
 from mha_view import heavy, state
 from mha_view.explore.board import Board
-from mha_view.explore.passport import Line, passport
+from mha_view.explore.passport import Line, draw_lines
 from mha_view.heavy import once
 from mha_view.real import SHELF
 from mha_view.store import STORE
@@ -53,7 +53,10 @@ def draw_roles(board: Board) -> None:
             for (layer, head), found in ranked
         ]  # fmt: skip
         with columns[place % 2]:
-            st.html(passport(lines, words, words(f"role.{role}")))
+            draw_lines(
+                f"real_role_{role}", lines, words, board.scene, caption=words(f"role.{role}"),
+                rows=[f"L{layer} H{head}" for (layer, head), _ in ranked],
+            )  # fmt: skip
             (layer, head), _ = ranked[0]
             st.button(
                 words("real.roles.open", head=words("board.short", layer=layer, head=head)),

@@ -17,7 +17,7 @@ from mha_view.explore.roles import roles_of
 from mha_view.figures.damage import role_map
 from mha_view.scene import RoleName
 from mha_view.show import show
-from mha_view.table_files import draw_save
+from mha_view.table_files import draw_table
 
 if TYPE_CHECKING:
     from mha_view.components.plot import Cell
@@ -104,11 +104,13 @@ def draw_list(board: Board, report: Report) -> None:
         words("map.baseline", name=words(f"baseline.{name}"), value=f"{value:.2f}")
         for name, value in baselines.items()
     )
-    st.html(passport(lines, words, words("map.list.caption", n=role["mass"]["n"], baselines=told)))
+    markup = passport(
+        lines, words, words("map.list.caption", n=role["mass"]["n"], baselines=told)
+    )  # fmt: skip
     table: dict[str, list[Any]] = {
         "head": [line.label for line in lines], "mass": [line.value for line in lines],
         "low": [line.low for line in lines], "high": [line.high for line in lines],
     }  # fmt: skip
     for name, value in baselines.items():
         table[f"baseline_{name}"] = [value] * len(lines)
-    draw_save(f"role_{board.scene.role}", table, words, board.scene)
+    draw_table(f"role_{board.scene.role}", markup, table, words, board.scene)

@@ -14,26 +14,52 @@ from mha_view.explore import evidence
 from mha_view.explore.board import Board
 from mha_view.explore.evidence import Report
 from mha_view.explore.examples import example_html, examples_of
-from mha_view.explore.passport import Line, counted_note, passport
+from mha_view.explore.passport import Line, counted_note, draw_lines
 from mha_view.scene import Picked, RoleName
+from mha_view.table_files import draw_table
 from mha_view.words import Words
 
 
-def draw_roles(report: Report, words: Words) -> None:
+def draw_roles(board: Board, report: Report) -> None:
     """Every role with its best head, its score over the baselines, and whether it is labelled."""
-    names = roles_of(report)
-    rows = [_role_row(report, name, tuple(report["roles"][name]["head"]), words) for name in names]
-    _draw_rows(rows, words)
+    best = [(name, tuple(report["roles"][name]["head"])) for name in roles_of(report)]
+    _draw_rows("roles", best, board, report)
 
 
-def _draw_rows(rows: Sequence[str], words: Words) -> None:
-    """Roles as a table."""
-    columns = ("role", "head", "score", "against", "label")
-    head = "".join(f'<th scope="col">{words(f"roles.{name}")}</th>' for name in columns)
-    st.html(
-        f'<table class="passport roles"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table>"
+def _draw_rows(
+    name: str, rows: Sequence[tuple[RoleName, tuple[int, int]]], board: Board, report: Report
+) -> None:
+    """Roles, each as a head fills it, as a table."""
+    words, columns = board.words, ("role", "head", "score", "against", "label")
+    top = "".join(f'<th scope="col">{words(f"roles.{name}")}</th>' for name in columns)
+    body = "".join(_role_row(report, role, head, words) for role, head in rows)
+    markup = (
+        f'<table class="passport roles"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>'
     )
+    draw_table(name, markup, table_of(report, rows), words, board.scene)
+
+
+def table_of(
+    report: Report, rows: Sequence[tuple[RoleName, tuple[int, int]]]
+) -> dict[str, list[Any]]:
+    """How roles are filled, a line each: the head, its score, the baselines, the label."""
+    roles = [report["roles"][role] for role, _ in rows]
+    masses = [
+        found["heads"][layer][head] for found, (_, (layer, head)) in zip(roles, rows, strict=True)
+    ]
+    baselines = dict.fromkeys(name for found in roles for name in found["baselines"])
+    return {
+        "role": [role for role, _ in rows],
+        "layer": [layer for _, (layer, _) in rows],
+        "head": [head for _, (_, head) in rows],
+        **{part: [mass[part] for mass in masses] for part in ("mean", "low", "high", "n")},
+        **{f"baseline_{name}": [found["baselines"].get(name) for found in roles]
+           for name in baselines},
+        "labelled": [
+            head == tuple(found["head"]) and evidence.is_labelled(report, role)
+            for found, (role, head) in zip(roles, rows, strict=True)
+        ],
+    }  # fmt: skip
 
 
 def roles_of(report: Report) -> list[RoleName]:
@@ -97,7 +123,7 @@ def draw_evidence(board: Board, report: Report) -> None:
     title = words("board.short", layer=layer, head=head)
     st.markdown(f"##### {words('evidence.title', role=words(f'role.{name}'), head=title)}")
     st.markdown(words(f"role.{name}.means"))
-    _draw_rows([_role_row(report, name, (layer, head), words)], words)
+    _draw_rows("role", [(name, (layer, head))], board, report)
     tests = evidence.role_tests(report, name)
     if tests:
         told = words("list.and").join(
@@ -113,7 +139,7 @@ def draw_evidence(board: Board, report: Report) -> None:
         if name in REPEAT_ROLES:
             _draw_copying(board, report, layer, head)
         else:
-            _draw_knockout(report, name, words)
+            _draw_knockout(board, report, name)
     st.button(
         words("evidence.open", head=title),
         **state.setter(layer=layer, head=head, weights="toy"),
@@ -167,11 +193,12 @@ def _draw_examples(board: Board, name: str, layer: int, head: int) -> None:
             )
 
 
-def _draw_knockout(report: Report, name: str, words: Words) -> None:
+def _draw_knockout(board: Board, report: Report, name: str) -> None:
     """Each task of the role with looks forbidden."""
     from mha_core.heads.evaluate import ROLE_MASS
     from mha_core.heads.probe import TASK_RELATION
 
+    words = board.words
     st.markdown(f"**{words('evidence.knockout')}**")
     for task in [task for task, kind in TASK_RELATION.items() if kind == name]:
         cut = report["knockout"][task]
@@ -182,13 +209,10 @@ def _draw_knockout(report: Report, name: str, words: Words) -> None:
             "others": words("knockout.others"),
             "distractor": words("knockout.distractor"),
         }
-        lines = [
-            Line(label, cut[key]["pair"], "share", 0.5)
-            for key, label in labels.items()
-            if key in cut
-        ]
+        keys = [key for key in labels if key in cut]
+        lines = [Line(labels[key], cut[key]["pair"], "share", 0.5) for key in keys]
         told = words("knockout.pair", task=words(f"task.{task}"), n=cut["n"])
-        st.html(passport(lines, words, told))
+        draw_lines(f"knockout_{task}", lines, words, board.scene, caption=told, rows=keys)
     st.caption(words("knockout.caption", least=ROLE_MASS))
 
 
@@ -204,7 +228,10 @@ def _draw_copying(board: Board, report: Report, layer: int, head: int) -> None:
              float(without[layer, head]), "share"),
         Line(words("copying.other"), float(others.mean()), "share"),
     ]  # fmt: skip
-    st.html(passport(lines, words, words("copying.caption", n=found["n"])))
+    draw_lines(
+        "copying", lines, words, board.scene, caption=words("copying.caption", n=found["n"]),
+        rows=["intact", "without", "without_others"],
+    )  # fmt: skip
 
 
 def draw_passport(board: Board, report: Report) -> None:
@@ -229,4 +256,7 @@ def draw_passport(board: Board, report: Report) -> None:
     labels = evidence.labels_of(report).get((board.layer, board.head), [])
     told = ", ".join(words(f"role.{name}") for name in labels)
     st.markdown(words("passport.roles", roles=told) if told else words("passport.no_role"))
-    st.html(passport(lines, words, words("passport.caption", n=every)))
+    draw_lines(
+        "passport", lines, words, board.scene, caption=words("passport.caption", n=every),
+        rows=list(found),
+    )  # fmt: skip

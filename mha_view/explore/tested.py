@@ -10,7 +10,7 @@ import streamlit as st
 from mha_core.heads.claim import Claim, Outcome, Progress, examine_parts
 from mha_core.heads.marks import Marked
 from mha_view import compute, live
-from mha_view.explore.passport import Line, passport
+from mha_view.explore.passport import Line, draw_lines, passport
 from mha_view.explore.stated import Stated
 from mha_view.figures.claims import head_scores, sentence_masses
 from mha_view.heavy import wait_for
@@ -18,7 +18,7 @@ from mha_view.link import link_of
 from mha_view.menu import page_file
 from mha_view.scene import Picked
 from mha_view.show import show
-from mha_view.table_files import draw_save
+from mha_view.table_files import draw_save, draw_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,8 +104,8 @@ def draw_heads(stated: Stated, outcome: Outcome) -> None:
             )
             for found in order
         ]  # fmt: skip
-        st.html(passport(lines, words, words("claim.table.caption")))
-        draw_save("claim_heads", heads_table(outcome), words, stated.scene)
+        markup = passport(lines, words, words("claim.table.caption"))
+        draw_table("claim_heads", markup, heads_table(outcome), words, stated.scene)
 
 
 def heads_table(outcome: Outcome) -> dict[str, list[Any]]:
@@ -165,13 +165,12 @@ def draw_cut(stated: Stated, outcome: Outcome) -> None:
     """What the edge carries, against two control edges."""
     words, cut = stated.words, outcome.cut
     st.markdown(f"##### {words('claim.cut')}")
-    lines = [
-        _interval_line(words(f"claim.cut.{name}"), value)
-        for name, value in (
-            ("edge", cut.edge), ("other_key", cut.other_key), ("other_head", cut.other_head),
-        )
-    ]  # fmt: skip
-    st.html(passport(lines, words, words("claim.cut.caption", head=stated.name(outcome.chosen))))
+    found = {"edge": cut.edge, "other_key": cut.other_key, "other_head": cut.other_head}
+    lines = [_interval_line(words(f"claim.cut.{name}"), value) for name, value in found.items()]
+    draw_lines(
+        "claim_cut", lines, words, stated.scene, rows=list(found),
+        caption=words("claim.cut.caption", head=stated.name(outcome.chosen)),
+    )  # fmt: skip
     if cut.more is not None:
         st.markdown(
             words(
@@ -236,8 +235,9 @@ def _link_of(stated: Stated, outcome: Outcome, one: Marked, looked: int) -> dict
     )  # fmt: skip
 
 
-def draw_tested(words: Words) -> None:
+def draw_tested(stated: Stated) -> None:
     """What this session has tested so far: the more one tries, the more one finds by chance."""
+    words = stated.words
     tested: dict[str, tuple[str, str]] = st.session_state.get("claims_tested", {})
     if len(tested) < 2:
         return
@@ -248,4 +248,10 @@ def draw_tested(words: Words) -> None:
             f"<td>{escape(words(f'claim.short.{verdict}'))}</td></tr>"
             for digest, (says, verdict) in tested.items()
         )
-        st.html(f'<table class="passport plain"><tbody>{rows}</tbody></table>')
+        table = {
+            "digest": list(tested),
+            "says": [says for says, _ in tested.values()],
+            "verdict": [verdict for _, verdict in tested.values()],
+        }
+        markup = f'<table class="passport plain"><tbody>{rows}</tbody></table>'
+        draw_table("claims_tested", markup, table, words, stated.scene)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
@@ -16,10 +17,11 @@ from mha_view.figures import relate_kept as figures
 from mha_view.figures.relate_sizes import binary, decimal
 from mha_view.panel import literal
 from mha_view.relate import subject as subjects
-from mha_view.relate.sizes import as_csv, as_html, known
+from mha_view.relate.sizes import as_html, known
 from mha_view.relate.subject import Subject
 from mha_view.scene import MOST_OTHERS, FloatType, WeightType
 from mha_view.show import show
+from mha_view.table_files import draw_table
 from mha_view.words import Words
 
 
@@ -56,12 +58,10 @@ def draw_cache(compared: Mapping[str, Sizes], words: Words) -> None:
         show(drawn, words, about=About(words("list.and").join(caches)))
     rows = [_compared_row(title, sizes, words) for title, sizes in compared.items()]
     label = html.escape(words("sizes.table"), quote=True)
-    st.html(
+    wide = (
         f'<div class="wide" role="region" tabindex="0" aria-label="{label}">{as_html(rows)}</div>'
     )
-    st.download_button(
-        words("sizes.csv"), as_csv(rows), "compared.csv", "text/csv", key="compared_csv"
-    )
+    draw_table("compared", wide, table_of(compared), words, now)
 
 
 def _bind_others() -> dict[str, Any]:
@@ -98,6 +98,36 @@ def _compared_row(title: str, sizes: Sizes, words: Words) -> dict[str, str]:
     }
 
 
+def table_of(compared: Mapping[str, Sizes]) -> dict[str, list[Any]]:
+    """The table of all models as numbers: None where something is not known."""
+    now, table = state.scene(), dict[str, list[Any]]()
+    for title, sizes in compared.items():
+        layers = sizes.cache or ()
+        row = {
+            "model": title,
+            "d_model": sizes.d_model,
+            "n_heads": _plain(sizes.n_heads),
+            "n_kv_heads": _plain(sizes.first.n_kv_heads),
+            "d_head": _plain(sizes.first.d_head),
+            "n_layers": _plain(sizes.n_layers),
+            "parameters": sizes.parameters.total or sizes.parameters.base,
+            "weight_bytes": sizes.weight_bytes(now.weight_type),
+            "cache_numbers_per_token": elements_per_token(layers) if layers else None,
+            "cache_bytes_per_token": cache_bytes(layers, 1, now.float_type) if layers else None,
+            "cache_bytes": cache_bytes(layers, now.cost_tokens, now.float_type, now.batch)
+            if layers else None,
+            "context_that_fits": _context(sizes),
+        }  # fmt: skip
+        for name, cell in row.items():
+            table.setdefault(name, []).append(cell)
+    return table
+
+
+def _plain(value: object) -> object:
+    """A number, or several as text."""
+    return value if value is None or isinstance(value, int) else str(value)
+
+
 def _short(number: int | None, words: Words) -> str:
     return words("sizes.unknown") if number is None else decimal(number)
 
@@ -106,16 +136,24 @@ def _binary(n_bytes: int | None, words: Words) -> str:
     return words("sizes.unknown") if n_bytes is None else binary(n_bytes)
 
 
-def _fits(sizes: Sizes, words: Words) -> str:
-    """The context that fits beside the weights, in words where it is no number."""
+def _context(sizes: Sizes) -> float | None:
+    """The context that fits beside the weights, infinite for any; None where it is not known."""
     now = state.scene()
     try:
         tokens = sizes.context_that_fits(
             now.memory * figures.GIB, now.weight_type, now.float_type, now.batch
         )
     except DataError:
-        return words("sizes.unknown")
+        return None
+    return math.inf if tokens is None else tokens
+
+
+def _fits(sizes: Sizes, words: Words) -> str:
+    """The context that fits beside the weights, in words where it is no number."""
+    tokens = _context(sizes)
     if tokens is None:
+        return words("sizes.unknown")
+    if math.isinf(tokens):
         return words("fits.any")
     return f"{tokens:,}" if tokens else words("fits.none")
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -21,6 +20,7 @@ from mha_view.relate import subject as subjects
 from mha_view.relate.subject import Subject
 from mha_view.scene import write_link
 from mha_view.show import show
+from mha_view.table_files import draw_save, draw_table
 from mha_view.words import Words
 
 LADDER = [1 << power for power in range(4, 21)]
@@ -156,6 +156,20 @@ def rows_of(subject: Subject, words: Words) -> list[dict[str, str]]:
     return rows
 
 
+def table_of(subject: Subject) -> dict[str, list[Any]]:
+    """The table as numbers: None where something is not known or does not apply."""
+    sizes = subject.sizes
+    counts = sizes.matrix_parameters() if sizes.has_shapes else {}
+    shapes, sums = sizes.first.shapes, vars(sizes.parameters)
+    totals = ("attention_per_layer", "attention", "base", "total")
+    return {
+        "matrix": [*shapes, *totals],
+        "shape": [*map(json.dumps, shapes.values()), *[None] * len(totals)],
+        "bias": [*(sizes.first.bias.get(name[-1]) for name in shapes), *[None] * len(totals)],
+        "parameters": [*map(counts.get, shapes), *map(sums.get, totals)],
+    }
+
+
 def draw_layer(subject: Subject, words: Words) -> None:
     """The first layer to scale, its parameters, and the table to take away."""
     sizes = subject.sizes
@@ -177,21 +191,19 @@ def draw_layer(subject: Subject, words: Words) -> None:
 
 def _draw_table(subject: Subject, words: Words) -> None:
     """The table, and it as a file."""
-    rows = rows_of(subject, words)
-    st.html(as_html(rows))
+    now = state.scene()
+    draw_table("sizes", as_html(rows_of(subject, words)), table_of(subject), words, now)
     source = subject.sizes.parameters.source
     if source:
         st.caption(words("sizes.counted", source=words.error(source)))
-    now = state.scene()
     report = subject.whole.as_json(now.cost_tokens, now.float_type, now.batch)
-    with st.container(horizontal=True, gap="small"):
-        st.download_button(words("sizes.csv"), as_csv(rows), "sizes.csv", "text/csv")
-        st.download_button(
-            words("sizes.json"),
-            json.dumps(report, ensure_ascii=False, indent=2),
-            "sizes.json",
-            "application/json",
-        )
+    st.download_button(
+        words("sizes.json"),
+        json.dumps(report, ensure_ascii=False, indent=2),
+        "sizes.json",
+        "application/json",
+        type="tertiary",
+    )
 
 
 def as_html(rows: Sequence[Mapping[str, str]]) -> str:
@@ -205,15 +217,6 @@ def as_html(rows: Sequence[Mapping[str, str]]) -> str:
         for row in rows
     )
     return f'<table class="dimensions"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-
-
-def as_csv(rows: Sequence[Mapping[str, str]]) -> bytes:
-    """Rows as a file that a spreadsheet opens, with a mark for its encoding."""
-    written = io.StringIO()
-    writer = csv.DictWriter(written, list(rows[0]))
-    writer.writeheader()
-    writer.writerows(rows)
-    return written.getvalue().encode("utf-8-sig")
 
 
 def _draw_stages(stages: Sequence[Mapping[str, object]], words: Words) -> None:
@@ -232,6 +235,9 @@ def _draw_stages(stages: Sequence[Mapping[str, object]], words: Words) -> None:
             ]
         )
     )
+    names = ("d_model", "n_heads", "n_layers")
+    table = {name: [stage[name] for stage in stages] for name in names}
+    draw_save("stages", {"stage": range(len(stages)), **table}, words, state.scene())
 
 
 def draw_tokens(words: Words) -> None:

@@ -25,6 +25,7 @@ from mha_view.page import Page, open_page_as
 from mha_view.relate.drawing import unpack_drawing
 from mha_view.scene import read_drawing
 from mha_view.show import show
+from mha_view.table_files import draw_table
 from mha_view.words import Words
 
 if TYPE_CHECKING:
@@ -221,13 +222,17 @@ def draw_sentence(page: Beside) -> None:
     show(head_patterns(page.trace, page.labels, words, scale=page.scene.scale), words)
 
 
-def draw_table(page: Beside) -> None:
+def draw_properties(page: Beside) -> None:
     """Same or different, row for row, read off the two traces."""
     words = page.words
     sides = [_properties(page, page.trace), _properties(page, page.layer)]
     rows = []
+    table: dict[str, list[object]] = {"what": [], "sentence": [], "image": [], "same": []}
     for name, sentence in sides[0].items():
         image = sides[1][name]
+        for column, told in zip(table.values(), (name, sentence, image, sentence == image),
+                                strict=True):  # fmt: skip
+            column.append(told)
         mark = words("vit.same" if sentence == image else "vit.different")
         cells = "".join(
             f'<td style="white-space: normal">{html.escape(cell)}</td>'
@@ -238,10 +243,11 @@ def draw_table(page: Beside) -> None:
         f'<th scope="col">{html.escape(words(f"vit.column.{name}"))}</th>'
         for name in ("what", "sentence", "image", "mark")
     )
-    st.html(
+    markup = (
         f'<table class="dimensions"><thead><tr>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>"
     )
+    draw_table("properties", markup, table, words, page.scene)
     llama, swin = (measure(read_bundled(name), totals=False) for name in ("llama3.1-8b", "swin"))
     st.caption(
         words("vit.heads_of_real", llama=llama.n_heads, layers=llama.n_layers,

@@ -22,6 +22,7 @@ from mha_core.rope import pair_frequencies
 from mha_view import compute
 from mha_view.page import Page
 from mha_view.panel import draw, folded_table, literal, number, plain, row, sum_rows, table
+from mha_view.table_files import draw_save
 
 # A wide head has more pairs than a table needs; the fastest come first.
 MOST_PAIRS = 16
@@ -145,7 +146,7 @@ def draw_rotation(page: Page, which: Literal["q", "k"], head: int, token: int) -
     if rope is None:
         return
     position = token + page.scene.shift
-    lines = []
+    lines, numbers = [], list[tuple[float, ...]]()
     for pair, frequency in enumerate(pair_frequencies(rope, page.config.d_head)[:MOST_PAIRS]):
         before, after, places = derive_rotation(page.trace, which, head, pair, token)
         angle = position * float(frequency)
@@ -158,7 +159,12 @@ def draw_rotation(page: Page, which: Literal["q", "k"], head: int, token: int) -
                 words("rotation.after"): f"{number(after[0])}, {number(after[1])}",
             }
         )
+        numbers.append((*places, angle, *before, *after))
     st.dataframe(lines, hide_index=True)
+    names = ("first", "second", "angle", "first_before", "second_before", "first_after",
+             "second_after")  # fmt: skip
+    columns = dict(zip(names, map(list, zip(*numbers, strict=True)), strict=True))
+    draw_save(f"rotation_{which}", columns, words, page.scene)
     st.caption(words("rotation.caption"))
 
 

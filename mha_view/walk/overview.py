@@ -14,6 +14,7 @@ from mha_core.trace import AttentionTrace
 from mha_view.page import Page
 from mha_view.panel import literal
 from mha_view.real_walk import RealWalk, display, expected_of
+from mha_view.table_files import draw_table
 
 # The steps of the article's table: what the row is called, and which tensors it lists.
 ROWS = (
@@ -61,10 +62,13 @@ def draw_dimensions(page: Page) -> None:
         )
     heads = (words(f"dimension.{name}") for name in ("step", "tensor", "article", "torch"))
     head = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
-    st.html(
+    markup = (
         f'<table class="dimensions"><thead><tr>{head}</tr></thead>'
         f"<tbody>{''.join(body)}</tbody></table>"
     )
+    columns = zip(*dimensions(trace), strict=True)
+    table = dict(zip(("step", "tensors", "article", "pytorch"), columns, strict=True))
+    draw_table("dimensions", markup, table, words, page.scene)
 
 
 def chances_after(page: Page, place: int) -> NDArray[np.float64]:

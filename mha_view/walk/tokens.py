@@ -13,6 +13,7 @@ from mha_view import compute
 from mha_view.compute import Reading
 from mha_view.page import Page
 from mha_view.panel import literal
+from mha_view.table_files import draw_save
 from mha_view.words import Words
 
 if TYPE_CHECKING:
@@ -80,8 +81,9 @@ def draw_falls(page: Page) -> None:
     st.markdown("  \n".join(lines or [words("tokens.falls.whole")]))
 
 
-def draw_table(reading: Reading, words: Words) -> None:
+def draw_table(page: Page) -> None:
     """Place, piece, kind, id and where in the text each token stands."""
+    words, reading = page.words, page.reading
     tokens = reading.tokens
     columns = {
         words("tokens.place"): list(range(len(tokens))),
@@ -99,6 +101,12 @@ def draw_table(reading: Reading, words: Words) -> None:
             for name, width in zip(columns, TABLE_WIDTHS, strict=True)
         },
     )
+    table = {
+        "place": range(len(tokens)), "token": reading.labels,
+        "kind": [token.kind for token in tokens], "id": [token.id for token in tokens],
+        "start": [token.start for token in tokens], "end": [token.end for token in tokens],
+    }  # fmt: skip
+    draw_save("tokens", table, words, page.scene)
 
 
 def draw_column(page: Page) -> None:

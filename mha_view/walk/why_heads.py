@@ -12,6 +12,7 @@ from mha_core.trace import AttentionTrace
 from mha_core.whatif import as_one_head, count_parameters, count_products, score_variance
 from mha_view.figures.walk import head_patterns
 from mha_view.page import Page, draw_check
+from mha_view.table_files import draw_save
 from mha_view.walk import derivations
 from mha_view.walk.choose import clearest_key
 
@@ -62,9 +63,11 @@ def draw_counts(page: Page, one: AttentionTrace) -> tuple[int, int]:
     words, many = page.words, page.trace
     counts = count_parameters(one.weights), count_parameters(many.weights)
     work = count_products(one), count_products(many)
-    spread = [_told(mean_entropy(trace.pattern, trace.keep).mean()) for trace in (one, many)]
-    apart = ["—" if trace.config.n_heads == 1 else _told(heads_apart(trace.pattern, trace.keep))
-             for trace in (one, many)]  # fmt: skip
+    spreads = [float(mean_entropy(trace.pattern, trace.keep).mean()) for trace in (one, many)]
+    aparts = [None if trace.config.n_heads == 1 else float(heads_apart(trace.pattern, trace.keep))
+              for trace in (one, many)]  # fmt: skip
+    spread = [_told(value) for value in spreads]
+    apart = ["—" if value is None else _told(value) for value in aparts]
     before, after = zip(*(score_variance(trace) for trace in (one, many)), strict=True)
     st.table(
         {
@@ -87,6 +90,12 @@ def draw_counts(page: Page, one: AttentionTrace) -> tuple[int, int]:
             ],
         }
     )  # fmt: skip
+    table = {
+        "parameters": counts, "products": work, "matrices": (1, many.config.n_heads),
+        "variance_before": before, "variance_after": after,
+        "entropy": spreads, "divergence": aparts,
+    }  # fmt: skip
+    draw_save("one_and_many", {"heads": ("one", "many"), **table}, words, page.scene)
     st.caption(words("why.variance.caption"))
     if many.config.group > 1:
         st.caption(words("why.grouped"))

@@ -27,7 +27,7 @@ if stated.scene.frozen and stated.can_freeze:
         tested.draw_cut(stated, outcome)
     with st.container(border=True):
         tested.draw_failing(stated, outcome)
-    tested.draw_tested(words)
+    tested.draw_tested(stated)
 else:
     if not stated.scene.marked.strip():
         form.draw_ready(stated)

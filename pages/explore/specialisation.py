@@ -29,7 +29,7 @@ elif tab == "map":
         role_map.draw_list(board, report)
     with st.container(border=True):
         st.markdown(f"##### {words('roles.title')}")
-        roles.draw_roles(report, words)
+        roles.draw_roles(board, report)
 elif tab == "damage":
     with st.container(border=True):
         st.markdown(f"##### {words('damage.title')}")

@@ -20,7 +20,7 @@ with left.container(border=True):
     st.caption(page.text("picture"))
 with right.container(border=True):
     st.markdown(f"##### {words('tokens.table')}")
-    tokens.draw_table(page.reading, words)
+    tokens.draw_table(page)
 tokens.draw_column(page)
 
 counts = {

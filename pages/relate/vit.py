@@ -22,7 +22,7 @@ vit.draw_sentence(page)
 
 with st.container(border=True):
     st.subheader(page.words("vit.table"))
-    vit.draw_table(page)
+    vit.draw_properties(page)
 
 with st.container(border=True):
     vit.draw_masks(page)

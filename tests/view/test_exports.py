@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,11 +30,33 @@ def exports(app: AppTest) -> list[dict[str, Any]]:
     return found
 
 
+# Sums that explain one number are read, not taken away; the exercises' sheet is saved whole.
+NOT_SAVED = ('class="derivation"', 'class="given"')
+
+
+def tables_without_save(block: Any) -> list[str]:
+    """The tables of a part of a page that no buttons follow which save them."""
+    found, children = [], list(block.children.values())
+    for child, after in pairwise([*children, None]):
+        if hasattr(child, "children"):
+            found += tables_without_save(child)
+            continue
+        body = child.proto.body if child.type == "html" else ""
+        is_table = "<table" in body and not any(kind in body for kind in NOT_SAVED)
+        if is_table or child.type in ("table", "arrow_table", "arrow_data_frame", "dataframe"):
+            buttons = getattr(after, "children", {}).values()
+            ids = [each.proto.id for each in buttons if each.type == "download_button"]
+            if [each.rpartition("_")[2] for each in ids] != ["csv", "parquet"]:
+                found.append(body[:200] or child.type)
+    return found
+
+
 @pytest.mark.parametrize("page", ORDER)
 def test_every_axis_has_a_word_and_every_token_its_name(page: str) -> None:
     scene = Scene(text=TEXT, weights="custom", against="mask")
     app = open_app(page, scene)
     assert not app.exception
+    assert tables_without_save(app.main) == []
     labels = list(compute.reading_of(scene).labels)
     toy = list(compute.reading_of(scene.with_(weights="toy")).labels)
     known = (labels, toy)

@@ -23,6 +23,7 @@ from mha_view.menu import SECTIONS
 from mha_view.relate import sizes, subject, vit
 from mha_view.relate.drawing import pack_drawing, unpack_drawing
 from mha_view.scene import FloatType, Scene, write_link
+from mha_view.table_files import write_csv
 from mha_view.texts import TEXTS
 from mha_view.words import LANGS, Words
 from tests.core.test_sizes_gguf import write as write_gguf
@@ -283,11 +284,16 @@ def test_a_gguf_header_is_measured_until_something_is_pasted(lang: str, tmp_path
 
 
 def test_the_table_can_be_taken_away() -> None:
-    rows = sizes.rows_of(subject.Subject("Llama", LLAMA), WORDS)
-    read = list(csv.DictReader(io.StringIO(sizes.as_csv(rows).decode("utf-8-sig"))))
-    assert read[1]["shape [out, in]"] == "[1024, 4096]"
-    assert read[1]["parameters"] == f"{1024 * 4096:,}"
-    assert read[-1]["parameters"] == "8,030,261,248"
+    table = sizes.table_of(subject.Subject("Llama", LLAMA))
+    read = list(csv.DictReader(io.StringIO(write_csv(table, {}).decode("utf-8-sig"))))
+    shown = sizes.rows_of(subject.Subject("Llama", LLAMA), WORDS)
+    assert len(read) == len(shown)
+    assert read[1]["shape"] == "[[1024, 4096]]"
+    assert shown[1]["shape [out, in]"] == "[1024, 4096]"
+    for row, line in zip(read, shown, strict=True):
+        assert line["parameters"] == f"{int(row['parameters']):,}"
+    assert int(read[1]["parameters"]) == 1024 * 4096
+    assert int(read[-1]["parameters"]) == 8_030_261_248
 
 
 def test_markup_in_a_config_is_printed_as_it_is() -> None:
