@@ -51,6 +51,11 @@ def write_patterns(scene: Scene, checkpoint: int | None = None) -> str:
         checkpoint: a shipped step of training instead of the final weights.
     """
     scene = compute.resolve(scene)
+    if scene.weights == "real":
+        lines = list(_real(scene))[:-1]
+        lines[0] = lines[0].replace("real_layer", "real_layers")
+        lines.append("layers = real_layers(model, model.encode(text))")
+        return "\n".join([*lines, "traces = [layer.trace for layer in layers]"])
     if not compute.is_trained(scene):
         numpy = ["import numpy as np", ""] if scene.shift else []
         return "\n".join([*numpy, *_random(scene), "traces = [trace]"])

@@ -24,9 +24,9 @@ from mha_view.scene import (
     LONGEST_LINK,
     ROOM_FOR_TEXTS,
     TEXT_FIELDS,
-    TOKENS_BEFORE,
     Scene,
     read_link,
+    thread_of,
 )
 from mha_view.texts import TEXTS
 from mha_view.words import LANGS, Words
@@ -142,13 +142,17 @@ def read(link: Mapping[str, str], start: Scene | None = None) -> tuple[Scene, li
     token = plain.pop("token", None)
     scene, unread = read_link(plain, start)
     scene, missing = refuse_missing(scene, plain)
+    if scene.picked is not None and "focus" not in plain and _is_short(scene):
+        compute.reading_of(compute.resolve(scene))  # which brings the model that knows
+        n_before = compute.tokens_before(scene)
+        scene = scene.with_(**thread_of(scene.picked, n_before))
     names = [parameter.partition("=")[0] for parameter in (*unread, *missing)]
     refused = [_refuse(name, link[_typed(name, link)], scene) for name in names]
     if token is None:
         return scene, refused
     place = find_token(scene, token)
     if place is not None:
-        return scene.with_(focus=place - TOKENS_BEFORE[scene.weights]), refused
+        return scene.with_(focus=place - compute.tokens_before(scene)), refused
     labels = compute.reading_of(scene).labels if _is_short(scene) else ()
     shown = " ".join(f"{number} {label}" for number, label in enumerate(labels[:SHORT]))
     return scene, [*refused, Refused("token", token, "token", {"tokens": shown})]
@@ -177,7 +181,7 @@ def find_token(scene: Scene, typed: str) -> int | None:
         if same(typed) in folded:
             return folded.index(same(typed))
     start = scene.text.find(typed) if typed else -1
-    before = TOKENS_BEFORE[scene.weights]
+    before = compute.tokens_before(scene)
     ends = [token.end for token in reading.tokens[before:]]
     return next(
         (before + n for n, end in enumerate(ends) if start >= 0 and end >= start + len(typed)), None
@@ -252,8 +256,9 @@ def write(scene: Scene) -> str:
     first = {} if text is None else {"text": scene.text}
     kept = {name: value for name, value in link.items() if not first or name not in ("s", "t")}
     if scene.focus is not None and _is_short(scene):
-        place = scene.focus + TOKENS_BEFORE[scene.weights]
-        if 0 <= place < len(compute.reading_of(compute.resolve(scene))):
+        n_tokens = len(compute.reading_of(compute.resolve(scene)))
+        place = scene.focus + compute.tokens_before(scene)
+        if 0 <= place < n_tokens:
             kept["token"] = str(place)
             del kept["focus"]
     order = {name: number for number, name in enumerate(("text", *kept, "lang", "v"))}

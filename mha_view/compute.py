@@ -22,7 +22,7 @@ from mha_core.errors import ConfigError, TwelveHeadsError
 from mha_core.masks import MaskName, named_mask
 from mha_core.rope import Rope
 from mha_view import limits, live, real, real_walk
-from mha_view.scene import Scene
+from mha_view.scene import TOKENS_BEFORE, Scene
 from mha_view.store import STORE, kept
 from mha_view.walks import Reading as Reading
 from mha_view.walks import Walk as Walk
@@ -123,6 +123,15 @@ def reading_of(scene: Scene) -> Reading:
     if scene.weights == "real":
         return real_walk.read_text(real.name_of(scene), scene.text)
     return read_text(scene.text, is_ours(scene))
+
+
+def tokens_before(scene: Scene) -> int:
+    """How many tokens stand before the text's first in what is shown of a scene, `<bos>` or
+    another people's model's like; none of a model that is not loaded yet."""
+    scene = resolve(scene)
+    if scene.weights == "real":
+        return real_walk.n_before(scene.real) if is_ready(scene) else 0
+    return TOKENS_BEFORE[scene.weights]
 
 
 def config_of(scene: Scene) -> AttentionConfig:

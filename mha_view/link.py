@@ -26,6 +26,8 @@ def link_of(scene: Scene) -> dict[str, str]:
     picked = scene.picked
     if picked is not None and picked.figure in HEADED and picked.head >= heads:
         picked = None
+    if stands_in(scene):  # the cell is of another model's tokens
+        picked = None
     shown = scene.with_(**bounded, off=existing_off(scene), picked=picked)
     if (card := real.card_of(scene)) is not None:
         known = real.SHELF.digest_of(card.name)
@@ -43,7 +45,7 @@ def refuse_missing(scene: Scene, link: Mapping[str, str]) -> tuple[Scene, list[s
 
     Returns:
         The scene with the default in their place, and the offending parameters as `read_link`
-        gives them.
+        gives them. A cell of a model that is not here is left out.
     """
     sizes, picked = sizes_of(scene), scene.picked
     has_cell = picked is not None and picked.figure in HEADED and picked.head >= sizes[1]
@@ -59,7 +61,14 @@ def refuse_missing(scene: Scene, link: Mapping[str, str]) -> tuple[Scene, list[s
     if "picked" in fields and scene.head >= sizes[1]:  # which the cell had brought along
         fields.add("head")
     standing = {field: DEFAULTS[field] for field in fields}
+    if stands_in(scene):
+        standing["picked"] = None
     return scene.with_(**standing), [f"{name}={link[name]}"[:40] for name in missing]
+
+
+def stands_in(scene: Scene) -> bool:
+    """Whether the shipped model stands in for another people's that is not on this server."""
+    return scene.weights == "real" and real.card_of(scene) is None
 
 
 def sizes_of(scene: Scene) -> tuple[int, int]:

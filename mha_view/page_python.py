@@ -79,7 +79,10 @@ def _head_of(scene: Scene, layer: int, head: int) -> str:
 
 
 def _specialisation(scene: Scene) -> str:
-    """Every head's score in the chosen role, [layer][head], as it was measured for the weights."""
+    """Every head's score in the chosen role, [layer][head], as it was measured for the weights; of
+    another people's model its scores as an induction head, or the share of pairs it has right."""
+    if scene.weights == "real":
+        return _of_real_heads(scene)
     return "\n".join([
         "from mha_core import load_toy_model",
         "from mha_core.heads.report import read_report",
@@ -88,6 +91,33 @@ def _specialisation(scene: Scene) -> str:
         f"role = report['roles'][{scene.role!r}]",
         "value = [[found['mean'] for found in layer] for layer in role['heads']]",
     ])  # fmt: skip
+
+
+def _of_real_heads(scene: Scene) -> str:
+    """What is measured of another people's model, on the part of the page that is open."""
+    from mha_view.explore.tabs import tab_of
+
+    load = ["from mha_core.real.load import load_model"]
+    model = f"model = load_model({scene.real!r}, device='cpu')"
+    if tab_of(scene) == "roles":
+        load.append("from mha_core.real.roles import score_heads")
+        return "\n".join(
+            [*load, "", model, "value = score_heads(model).values['induction'].mean(axis=0)"]
+        )
+    load.append("from mha_core.real.pairs import score_pairs")
+    lines, given = [model], "model"
+    if scene.off:
+        is_mean = scene.ablation != "zero"
+        load.insert(0, f"from mha_core.model.edits import {'Edits' if is_mean else 'zeros_for'}")
+        lines.append(f"heads = {list(scene.off)!r}")
+        edits = "zeros_for(heads)"
+        if is_mean:
+            lines.append("*_, whole = score_pairs(model)")
+            edits = "Edits({(layer, head): whole.means[layer][head] for layer, head in heads})"
+        given = f"model, {edits}"
+    lines += [f"*_, found = score_pairs({given})",
+              "value = [task.right.mean for task in found.tasks]"]  # fmt: skip
+    return "\n".join([*load, "", *lines])
 
 
 def _circuits(scene: Scene) -> str | None:
@@ -140,6 +170,18 @@ def _hypothesis(scene: Scene) -> str | None:
 
 def _continue(scene: Scene) -> str:
     """The probability of every next token after the text as it stands, [vocabulary]."""
+    if scene.weights == "real":
+        return "\n".join([
+            "import torch",
+            "",
+            "from mha_core.real.load import load_model",
+            "",
+            f"text = {scene.text!r}",
+            f"model = load_model({scene.real!r}, device='cpu')",
+            f"ids = torch.tensor([[*model.encode(text).ids, *{list(scene.said)!r}]])",
+            "with torch.no_grad():",
+            "    value = model.network(input_ids=ids).logits[0, -1].double().softmax(-1).numpy()",
+        ])  # fmt: skip
     said = f"[*model.ids_of(text), *{list(scene.said)!r}]" if scene.said else "model.ids_of(text)"
     return "\n".join([
         "import torch",

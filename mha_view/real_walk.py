@@ -72,6 +72,17 @@ def read_text(name: str, text: str) -> Reading:
     return Reading(tokens, read.labels, n_left_out)
 
 
+def n_before(name: str) -> int:
+    """How many tokens a model puts before a text's first."""
+    return STORE.get(("before", ("real", name)), lambda: _n_before(SHELF.load(name)))
+
+
+def _n_before(model: RealModel) -> int:
+    """Count them before a text of one letter."""
+    special = model.encode("a").special
+    return next((n for n, is_special in enumerate(special) if not is_special), 0)
+
+
 def _token(read: Encoded, place: int) -> Token:
     """One token; what kind it is follows from its characters."""
     start, end = read.spans[place]

@@ -42,7 +42,7 @@ TaskName = Literal[
     "classifier_zh",
 ]  # fmt: skip
 Tab = Literal["auto", "roles", "map", "damage", "bench"]
-Ablation = Literal["mean", "zero"]
+Ablation = Literal["mean", "zero", "look"]
 CircuitName = Literal[
     "copying", "reference", "reference_same", "agreement_phrase", "agreement_clause", "predicate",
     "reflexive", "possessive", "receiver", "measure", "reference_zh", "reference_zh_same",
@@ -67,7 +67,8 @@ N_CUTS = 5  # steps of the circuit's story
 # The models a visitor can train, and for how many steps at most.
 LIVE_WIDTHS, LIVE_HEADS, LIVE_LAYERS = (32, 48, 64, 96), (1, 2, 4, 8), (1, 2, 3)
 LIVE_STEPS = 300
-# The tokens that a model with these weights puts before the text's first: `<bos>`.
+# The tokens that a model with these weights puts before the text's first: `<bos>`. Another people's
+# model has its own; `compute.tokens_before` knows.
 TOKENS_BEFORE = {"toy": 1, "live": 1, "article": 0, "custom": 0, "real": 0}
 # What the new tokens go on from, and are tokens of.
 WRITES = ("text", "weights", "real", "live_d", "live_h", "live_layers", "live_seed",
@@ -136,7 +137,10 @@ class Scene:
         by_score: heads stand in the order of their scores in the role, the best first.
         task: the task whose losses are shown head by head.
         off: (layer, head) pairs that the experiment switches off.
-        ablation: what a head switched off gives: its mean output, or zeros.
+        ablation: what a head switched off gives: its mean output, or zeros; or it is not off, and
+            may only not take one look.
+        edge_query, edge_key: that look, from which token and at which; -1 for the token asked
+            about, and for the one that the head looks at most from there.
         after: the token after which the experiment asks what comes next, -1 for the last word.
         token: the next token whose logit is taken apart, by number; -1 for the most probable.
         circuit: the task whose circuit is shown; "own" for the reader's two sentences.
@@ -223,6 +227,8 @@ class Scene:
     task: TaskName = "reference"
     off: tuple[tuple[int, int], ...] = ()
     ablation: Ablation = "mean"
+    edge_query: int = -1
+    edge_key: int = -1
     after: int = -1
     token: int = -1
     circuit: CircuitName = "copying"
@@ -277,19 +283,24 @@ class Scene:
     def __post_init__(self) -> None:
         """A cell alone, as in a link from before there was a focus token, says token and head."""
         if self.picked is not None and self.focus is None:
-            for field, value in thread_of(self.picked, self.weights).items():
+            for field, value in thread_of(self.picked, TOKENS_BEFORE[self.weights]).items():
                 object.__setattr__(self, field, value)
 
     def with_(self, **changes: Any) -> Scene:
         """The same scene with some choices changed, and nothing else."""
         return replace(self, **changes)
 
-    def turn_to(self, **changes: Any) -> Scene:
+    def turn_to(self, before: Callable[[Scene], int] | None = None, /, **changes: Any) -> Scene:
         """The scene after a reader's choice: head, token, cell and sentence stay one thread.
 
         A picked cell brings its token and head; another head or token takes the cell along, a
         weight's cell only to another head; another sentence brings what tells most in it.
+
+        Args:
+            before: how many tokens stand before a scene's text; by its weights unless given.
+            changes: what is chosen.
         """
+        before = before or (lambda scene: TOKENS_BEFORE[scene.weights])
         if changes.get("text", self.text) != self.text:
             changes = look_in(changes["text"]) | changes
         if any(changes.get(name, getattr(self, name)) != getattr(self, name) for name in WRITES):
@@ -299,25 +310,31 @@ class Scene:
         if picked is None or picked.figure not in TOKEN_AXIS:
             return after
         if "picked" in changes:
-            return after.with_(**thread_of(picked, after.weights) | changes)
-        if TOKENS_BEFORE[after.weights] != TOKENS_BEFORE[self.weights]:
+            return after.with_(**thread_of(picked, before(after)) | changes)
+        n_before = before(after)
+        if n_before != before(self):
             return after.with_(picked=None)
         if "head" in changes and picked.figure in HEADED:
             picked = replace(picked, head=after.head)
-        if "focus" in changes and after.focus != thread_of(picked, after.weights)["focus"]:
+        if "focus" in changes and after.focus != thread_of(picked, n_before)["focus"]:
             if picked.figure == "pattern" or after.focus is None:
                 return after.with_(picked=None)
-            picked = replace(picked, column=after.focus + TOKENS_BEFORE[after.weights])
+            picked = replace(picked, column=after.focus + n_before)
         return after.with_(picked=picked)
 
 
-def thread_of(picked: Picked, weights: str) -> dict[str, Any]:
-    """The head and the token that a cell of the walk is about, as changes of the scene."""
+def thread_of(picked: Picked, n_before: int) -> dict[str, Any]:
+    """The head and the token that a cell of the walk is about, as changes of the scene.
+
+    Args:
+        picked: the cell.
+        n_before: tokens before the text's first.
+    """
     if picked.figure not in TOKEN_AXIS:
         return {}
     has_head = picked.figure in HEADED and picked.head < MOST_HEADS
     head = {"head": picked.head} if has_head else {}
-    return head | {"focus": getattr(picked, TOKEN_AXIS[picked.figure]) - TOKENS_BEFORE[weights]}
+    return head | {"focus": getattr(picked, TOKEN_AXIS[picked.figure]) - n_before}
 
 
 def look_in(text: str) -> dict[str, Any]:
@@ -556,6 +573,8 @@ CODECS: dict[str, Codec] = {
     "task": one_of("task", TaskName),
     "off": Codec("off", read_heads, write_heads),
     "ablation": one_of("ablation", Ablation),
+    "edge_query": whole("edge_q", -1, 100_000),
+    "edge_key": whole("edge_k", -1, 100_000),
     "after": whole("after", -1, 100_000),
     "token": whole("next", -1, 100_000),
     "circuit": one_of("circuit", CircuitName),

@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from mha_view import by_hand
+from mha_view import by_hand, compute
 from mha_view.by_hand import Refused
 from mha_view.link import link_of
 from mha_view.scene import DEFAULTS, FOREIGN, Scene, marked_in, start_in
@@ -30,7 +30,7 @@ def scene() -> Scene:
 def change(**changes: Any) -> None:
     """Change the scene as a reader does, remembering how it was."""
     before = scene()
-    after = before.turn_to(**changes)
+    after = before.turn_to(compute.tokens_before, **changes)
     if after != before:
         history: list[Scene] = st.session_state.setdefault("history", [])
         history.append(before)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mha_view import compute, state
-from mha_view.scene import TOKENS_BEFORE, Scene
+from mha_view.scene import Scene
 from mha_view.store import STORE
 from mha_view.walk.choose import clearest_look
 
@@ -21,14 +21,13 @@ def focus_of(scene: Scene) -> int:
     """
     if scene.focus is None:
         return _clearest_query(compute.resolve(scene))
-    return max(
-        0, min(scene.focus + TOKENS_BEFORE[scene.weights], len(compute.reading_of(scene)) - 1)
-    )
+    place = scene.focus + compute.tokens_before(scene)
+    return max(0, min(place, len(compute.reading_of(compute.resolve(scene))) - 1))
 
 
 def place_focus(place: int) -> None:
     """Make the token at a place among the sentence's tokens the focus token."""
-    state.change(focus=place - TOKENS_BEFORE[state.scene().weights])
+    state.change(focus=place - compute.tokens_before(state.scene()))
 
 
 def _clearest_query(scene: Scene) -> int:

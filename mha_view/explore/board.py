@@ -162,6 +162,13 @@ def open_toy_board(name: str) -> Board:
     return board
 
 
+def open_measured_board(name: str) -> Board:
+    """Open a page about what heads were seen to do: another people's model's where one is chosen,
+    else the shipped model's."""
+    is_real = compute.resolve(state.scene()).weights == "real"
+    return open_board(name) if is_real else open_toy_board(name)
+
+
 def draw_reading_on(board: Board, question: Question | None = None) -> None:
     """The last row of a board, and a question where the numbers give one with one answer."""
     about = about_sentence(board.scene, board.words)
@@ -184,13 +191,20 @@ def draw_limits(
         about: what the page is about, for the file it is saved as; its title if None.
         values: what its lesson's placeholders stand for.
     """
+    is_real = compute.resolve(state.scene()).weights == "real"
+
+    def lesson(part: str) -> str:
+        own = f"{part}_real"
+        part = own if is_real and words.has_lesson(name, own) else part
+        return words.lesson(name, part, **values)
+
     columns = st.columns(2 if question is None else 3)
     for column, part in zip(columns, ("limits", "trip"), strict=False):
         with column.container(border=True, height="stretch"):
             st.markdown(f"##### {words(f'card.{part}')}")
-            st.markdown(words.lesson(name, part, **values))
+            st.markdown(lesson(part))
     if question is not None:
         with columns[2].container(border=True, height="stretch"):
             draw_question(name, question, words)
-    title, more = (words.lesson(name, part, **values) for part in ("title", "more"))
+    title, more = lesson("title"), lesson("more")
     draw_foot(name, words, state.scene(), about or About(title), title=title, more=more)

@@ -54,6 +54,7 @@ def draw_lines(
     caption: str,
     rows: Sequence[str],
     chance: str | None = None,
+    score: str | None = None,
 ) -> None:
     """The lines as a table, and as a file.
 
@@ -64,9 +65,10 @@ def draw_lines(
         scene: what it belongs to.
         caption: what the table is about.
         rows: what each row is called in the file.
-        chance: see `passport`.
+        chance, score: see `passport`.
     """
-    draw_table(name, passport(lines, words, caption, chance), columns_of(lines, rows), words, scene)
+    markup = passport(lines, words, caption, chance, score)
+    draw_table(name, markup, columns_of(lines, rows), words, scene)
 
 
 def columns_of(lines: Sequence[Line], rows: Sequence[str]) -> dict[str, list[Any]]:
@@ -89,7 +91,13 @@ def columns_of(lines: Sequence[Line], rows: Sequence[str]) -> dict[str, list[Any
     return {"row": list(rows), **told, "unit": [line.unit for line in lines]}
 
 
-def passport(lines: Sequence[Line], words: Words, caption: str, chance: str | None = None) -> str:
+def passport(
+    lines: Sequence[Line],
+    words: Words,
+    caption: str,
+    chance: str | None = None,
+    score: str | None = None,
+) -> str:
     """The lines as an HTML table: name, bar with chance tick and interval, number, chance.
 
     Args:
@@ -97,11 +105,12 @@ def passport(lines: Sequence[Line], words: Words, caption: str, chance: str | No
         words: the reader's words.
         caption: what the table is about.
         chance: what the tick and the last column are; chance if None.
+        score: what the number is, where the tick is named; a probability if None.
     """
     named = {name: words(f"passport.{name}") for name in ("measure", "bar", "score", "chance")}
     if chance is not None:
         named |= {"measure": "", "bar": "", "chance": chance}
-        named["score"] = words("passport.probability")
+        named["score"] = score or words("passport.probability")
     if all(math.isnan(line.chance) for line in lines):
         named |= {"bar": "", "chance": ""}
     head = "".join(f'<th scope="col">{escape(text)}</th>' for text in named.values())

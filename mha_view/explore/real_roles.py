@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mha_core.real.roles import HeadScores
 
 SHOWN = 5  # heads a role
+OFF = 4  # that can be switched off together
 
 
 def scores_of(name: str) -> HeadScores:
@@ -63,3 +64,9 @@ def draw_roles(board: Board) -> None:
                 key=f"real_role_{role}", type="tertiary",
                 **state.setter(layer=layer, head=head, picked=None),
             )  # fmt: skip
+            best = tuple(sorted(place for place, _ in ranked[:OFF]))
+            if board.name == "specialisation":
+                st.button(
+                    words("real.roles.off", n=len(best)), key=f"real_off_{role}", type="tertiary",
+                    **state.setter(off=best, tab="damage"),
+                )  # fmt: skip

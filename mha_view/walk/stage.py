@@ -13,7 +13,7 @@ from mha_view import assets, compute, state, theme
 from mha_view.about import about_sentence, said_of
 from mha_view.link import link_of, settings_of
 from mha_view.menu import ORDER, page_file
-from mha_view.scene import N_STEPS, TOKENS_BEFORE, Scene
+from mha_view.scene import N_STEPS, Scene
 from mha_view.store import STORE
 from mha_view.walk.layer import (
     LARGE,
@@ -200,8 +200,8 @@ def _hear(told: Told) -> None:
     changes: dict[str, Any] = {}
     if told.head is not None and told.head < compute.config_of(compute.resolve(now)).n_heads:
         changes["head"] = told.head
-    if told.token is not None and told.token < len(compute.reading_of(now)):
-        changes["focus"] = told.token - TOKENS_BEFORE[now.weights]
+    if told.token is not None and told.token < len(compute.reading_of(compute.resolve(now))):
+        changes["focus"] = told.token - compute.tokens_before(now)
     if told.step is not None and told.step <= N_STEPS:
         changes["play"] = told.step
     changes = {name: value for name, value in changes.items() if getattr(now, name) != value}

@@ -2,18 +2,21 @@
 
 import streamlit as st
 
-from mha_view.explore import again, bench, direct, losses, role_map, roles
+from mha_view.explore import again, bench, direct, losses, real_parts, role_map, roles
 from mha_view.explore.asked import ask_specialisation
-from mha_view.explore.board import draw_reading_on, open_toy_board
+from mha_view.explore.board import draw_reading_on, open_measured_board
 from mha_view.explore.tabs import draw_tabs
 from mha_view.page_python import draw_python
 
-board = open_toy_board("specialisation")
+board = open_measured_board("specialisation")
 words = board.words
-report = again.load_report(words)
-tab = draw_tabs(words)
+tab = draw_tabs(words, board.scene)
+is_real = board.scene.weights == "real"
+report = {} if is_real else again.load_report(words)
 
-if tab == "roles":
+if is_real:
+    real_parts.draw_part(board, tab)
+elif tab == "roles":
     with st.container(border=True):
         roles.draw_chips(board, report)
         role_map.draw_strip(board, report)
@@ -52,7 +55,7 @@ else:
         st.markdown(f"##### {words('direct.title')}")
         direct.draw_direct(board)
 
-if tab != "bench":
+if tab != "bench" and not is_real:
     again.draw_again(words)
-draw_reading_on(board, ask_specialisation(board))
+draw_reading_on(board, None if is_real else ask_specialisation(board))
 draw_python("specialisation", board.words, board.scene)

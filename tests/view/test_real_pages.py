@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,19 +12,25 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from mha_core.errors import DataError
+from mha_core.model.edits import Edits, forbid_edges, zeros_for
 from mha_core.real.capture import capture
+from mha_core.real.edited import run_edited
 from mha_core.real.folder import FOLDER_VARIABLE, card_of
-from mha_view import compute, real, real_walk
+from mha_core.real.load import RealModel
+from mha_core.real.pairs import score_pairs
+from mha_view import by_hand, compute, real, real_walk, thread
 from mha_view.components.wall import _head
-from mha_view.explore import board
+from mha_view.explore import board, changed, known
 from mha_view.figures import explore
 from mha_view.footprint import footprint
 from mha_view.link import link_of, refuse_missing
-from mha_view.scene import Picked, Scene, read_link
+from mha_view.page_python import write_page
+from mha_view.scene import Ablation, Picked, Scene, read_link, write_link
 from mha_view.store import STORE
 from mha_view.words import LANGS, Words
 from tests.core.real_families import FAMILIES, Family
 from tests.core.real_folders import bytes_tokenizer, save_folder
+from tests.view.test_as_python import run
 from tests.view.test_pages import CHINESE, html, open_app, pictures, texts
 
 LLAMA = next(family for family in FAMILIES if family.name == "llama")
@@ -283,3 +290,123 @@ def test_roles_are_measured_when_asked_and_ranked_as_the_core_ranks(lang: str) -
     app.button(key="real_role_induction").click().run()
     layer, head = scores.ranked("induction")[0][0]
     assert (app.session_state["scene"].layer, app.session_state["scene"].head) == (layer, head)
+
+
+@pytest.mark.parametrize("gone", [True, False])
+@pytest.mark.parametrize("name", ["small-llama", "small-bert"])
+def test_a_token_is_the_same_word_whoever_reads_it(name: str, gone: bool) -> None:
+    """Pictures, chips and links count tokens as they are shown: with what the model that reads puts
+    before the text, which is the shipped one where the named one is not here."""
+    scene = Scene(weights="real", real=f"{name}-gone" if gone else name, text="a b c", layer=0)
+    app = open_app("attention", scene.with_(focus=1))
+    assert not app.exception
+    shown = compute.resolve(scene)
+    reading = compute.reading_of(shown)
+    n_before = compute.tokens_before(scene)
+    assert n_before == sum(token.kind == "special" for token in reading.tokens[:2])
+    assert thread.focus_of(scene.with_(focus=1)) == 1 + n_before
+    for place in range(len(reading)):
+        picked = scene.with_(focus=0).turn_to(
+            compute.tokens_before, picked=Picked("pattern", 1, place, 0)
+        )
+        assert thread.focus_of(picked) == place, "the token clicked is the focus token"
+        if not gone:
+            app.button_group(key="focus").set_value(place).run()
+            assert thread.focus_of(app.session_state["scene"]) == place
+        typed, refused = by_hand.read({"v": "1", "lang": "en", "weights": "real",
+                                       "real": scene.real, "text": "a b c", "token": str(place)},
+                                      None)  # fmt: skip
+        assert not refused
+        assert thread.focus_of(typed) == place
+        assert f"token={place}" in by_hand.write(typed).split("&")
+        cell = write_link(scene) | {"cell": f"pattern.1.{place}.0"}
+        by_cell, _ = by_hand.read(cell)
+        assert (by_cell.picked is None) == gone
+        assert gone or thread.focus_of(by_cell) == place
+    kept = scene.with_(focus=1, picked=Picked("pattern", 0, 2, 1))
+    assert ("cell" in link_of(kept)) != gone, "it would name a token of another model"
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_what_a_model_knows_is_measured_with_heads_off(lang: str) -> None:
+    words, model, off = Words(lang), real.SHELF.load("small-llama"), ((0, 1), (1, 2))
+    STORE.forget(lambda key: isinstance(key, tuple) and key[0] == "pairs")
+    app = open_app("specialisation", SCENE.with_(lang=lang, tab="damage", ablation="zero"))
+    assert not app.exception
+    shown_tabs = [words(f"tab.{tab}") for tab in ("roles", "damage", "bench")]
+    assert app.button_group(key="tab").options == shown_tabs
+    app.button(key="known_measure").click().run()
+    assert not app.exception
+    *_, whole = score_pairs(model)
+    *_, without = score_pairs(model, zeros_for(off))
+    shown = html(app)
+    assert shown.count(words("known.unknown")) == sum(not task.is_known for task in whole.tasks) > 0
+    assert words("known.none") in [item.value for item in app.info]
+    app = open_app("specialisation", SCENE.with_(lang=lang, tab="damage", ablation="zero", off=off))
+    assert not app.exception
+    shown = html(app)
+    for before, after in zip(whole.tasks, without.tasks, strict=True):
+        assert words(f"known.{before.task}") in shown
+        assert f"{before.right.mean:.2f}" in shown
+        assert not before.is_known or f"{after.right.mean:.2f}" in shown
+        margins = f"{before.margins[3]:+.2f}", f"{after.margins[3]:+.2f}"
+        assert all(margin.replace("-", "−") in shown for margin in margins)
+    kept = known.scored_of("small-llama", off, "zero")
+    for one, other in zip(kept.tasks, without.tasks, strict=True):
+        np.testing.assert_allclose(one.margins, other.margins)
+    silent = open_app("specialisation", SCENE.with_(lang=lang, real="small-bert", tab="damage"))
+    assert not silent.exception
+    assert words("known.silent", name=r"small\-bert") in [item.value for item in silent.info]
+
+
+@pytest.mark.parametrize("how", ["zero", "mean", "look"])
+def test_the_bench_changes_heads_of_the_model(how: Ablation) -> None:
+    model, off = real.SHELF.load("small-llama"), ((0, 1), (1, 2))
+    scene = SCENE.with_(tab="bench", ablation=how, off=off, after=7, edge_query=7, edge_key=2)
+    edits = known.edits_for("small-llama", off, how) if how != "look" else Edits()
+    if how == "look":
+        for layer, head in off:
+            edits |= forbid_edges([(layer, head, 7, 2)], 4, model.encode(TEXT).n_tokens)
+    ids = torch.tensor([model.encode(TEXT).ids])
+    expected = [run_edited(model, ids, each).logits[0, 7].softmax(-1) for each in (None, edits)]
+    found = [changed.chances(scene, 7, heads, (7, 2)) for heads in ((), off)]
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other.numpy(), atol=1e-6)
+    assert np.abs(found[0] - found[1]).max() > 1e-5
+    app = open_app("specialisation", scene)
+    assert not app.exception
+    moved = np.abs(found[0] - found[1]).sum() / 2
+    assert f"{moved:.0%} of the probability moved" in texts(app)
+    layer, head = off[0]
+    most = real_walk.patterns_of("small-llama", TEXT)[layer][head, 7].argmax()
+    free = scene.with_(edge_query=-1, edge_key=-1)
+    assert changed.edge_of(free, real_walk.patterns_of("small-llama", TEXT), 7) == (7, most)
+
+
+LINES: dict[str, tuple[Scene, Callable[[RealModel], Any]]] = {
+    "gallery": (
+        SCENE, lambda model: [call.rows()[0] for call in capture(model, model.encode(TEXT))]
+    ),
+    "continue": (
+        SCENE.with_(said=(40, 50)),
+        lambda model: run_edited(
+            model, torch.tensor([[*model.encode(TEXT).ids, 40, 50]])
+        ).logits[0, -1].softmax(-1),
+    ),
+    "specialisation": (
+        SCENE.with_(tab="damage", off=((0, 1),), ablation="zero"),
+        lambda model: [
+            task.right.mean for task in list(score_pairs(model, zeros_for([(0, 1)])))[-1].tasks
+        ],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("page", LINES)
+def test_the_lines_of_python_are_about_the_model(page: str) -> None:
+    scene, expected = LINES[page]
+    code = write_page(page, scene)
+    assert code is not None
+    value = run(code)["value"]
+    for mine, theirs in zip(value, expected(real.SHELF.load("small-llama")), strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-5)

@@ -102,6 +102,8 @@ scenes = st.builds(
         lambda pairs: (*sorted(pairs),)
     ),
     ablation=st.sampled_from(get_args(Ablation)),
+    edge_query=st.integers(-1, 1023),
+    edge_key=st.integers(-1, 1023),
     after=st.integers(-1, 100_000),
     token=st.integers(-1, 100_000),
     circuit=st.sampled_from(get_args(CircuitName)),
