@@ -128,6 +128,7 @@ def bring(words: Words, scene: Scene, *, patterns: bool = False) -> None:
     name = scene.real
     if SHELF.find(name) is None:
         wait_for(words, "model", name, once(SHELF.load, name), told="heavy.loading")
+        st.rerun()  # now that its files are known, for the links and the address that name them
     if patterns and real_walk.patterns_key(name, scene.text) not in STORE:
         wait_for(words, "walk", (name, scene.text), once(real_walk.patterns_of, name, scene.text))
 
