@@ -58,7 +58,7 @@ def number_of(page: Page) -> int:
 def process_of(page: Page, log: Path) -> int:
     """The process that serves a page."""
     number = number_of(page)
-    ports = re.findall(r"URL: http://127\.0\.0\.1:(\d+)", log.read_text())
+    ports = re.findall(r"URL: http://localhost:(\d+)", log.read_text())
     found = {}
     for port in set(ports):
         listed = subprocess.run(
@@ -106,7 +106,7 @@ def test_a_killed_process_loses_nobodys_place(
 def test_the_killed_process_is_started_again(processes: tuple[str, Path]) -> None:
     address, log = processes
     end = monotonic() + 240
-    while log.read_text().count("URL: http://127.0.0.1") < 3:
+    while log.read_text().count("URL: http://localhost") < 3:
         assert monotonic() < end, log.read_text()
         signal.sigtimedwait([], 0.3)
     assert "starting another" in log.read_text()
