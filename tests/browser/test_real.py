@@ -11,7 +11,7 @@ from mha_core.real.folder import FOLDER_VARIABLE
 from mha_view.words import LANGS, Words
 from tests.browser.axe import severe_findings
 from tests.browser.serving import serve
-from tests.browser.test_pages import pick, query_of, settle
+from tests.browser.test_pages import figure, pick, query_of, settle
 from tests.browser.waiting import until
 from tests.core.real_families import FAMILIES, Family
 from tests.core.real_folders import bytes_tokenizer, save_folder
@@ -45,7 +45,9 @@ def test_a_model_is_chosen_walked_and_written_on(
     until(page, lambda: query_of(page).get("real"), "small-llama")
     until(page, lambda: len(query_of(page).get("digest", "")), 16)
     assert severe_findings(page) == []
-    pick(page, "pattern", 1, 6)
+    # On a narrow screen each head's rows begin below its name.
+    first = "({ view: { matrices: [first] } }) => [first.x(first.left + 1), first.y(first.top + 6)]"
+    pick(page, "pattern", *figure(page, "pattern").evaluate(first))
     until(page, lambda: "cell=pattern" in page.url, True)
     settle(page)
     rows = page.locator("table.derivation").first.locator("tr").all_inner_texts()
