@@ -143,7 +143,7 @@ def read(link: Mapping[str, str], start: Scene | None = None) -> tuple[Scene, li
     scene, unread = read_link(plain, start)
     scene, missing = refuse_missing(scene, plain)
     if scene.picked is not None and "focus" not in plain and _is_short(scene):
-        compute.reading_of(compute.resolve(scene))  # which brings the model that knows
+        compute.reading_of(scene)  # which brings the model that knows
         n_before = compute.tokens_before(scene)
         scene = scene.with_(**thread_of(scene.picked, n_before))
     names = [parameter.partition("=")[0] for parameter in (*unread, *missing)]
@@ -173,7 +173,7 @@ def find_token(scene: Scene, typed: str) -> int | None:
     """
     if not _is_short(scene):
         return None
-    reading, typed = compute.reading_of(compute.resolve(scene)), typed.strip()
+    reading, typed = compute.reading_of(scene), typed.strip()
     if typed.isascii() and typed.isdigit() and len(typed) < 7:
         return int(typed) if int(typed) < len(reading) else None
     for same in (str, str.casefold):
@@ -256,7 +256,7 @@ def write(scene: Scene) -> str:
     first = {} if text is None else {"text": scene.text}
     kept = {name: value for name, value in link.items() if not first or name not in ("s", "t")}
     if scene.focus is not None and _is_short(scene):
-        n_tokens = len(compute.reading_of(compute.resolve(scene)))
+        n_tokens = len(compute.reading_of(scene))
         place = scene.focus + compute.tokens_before(scene)
         if 0 <= place < n_tokens:
             kept["token"] = str(place)

@@ -105,7 +105,7 @@ def resolve(scene: Scene) -> Scene:
 
 def is_ready(scene: Scene) -> bool:
     """Whether a scene's tokens and sizes are there without loading a model first."""
-    return scene.weights != "real" or real.find(scene) is not None
+    return resolve(scene).weights != "real" or real.find(scene) is not None
 
 
 def model_of(scene: Scene) -> ToyModel:
@@ -120,8 +120,9 @@ def reading_of(scene: Scene) -> Reading:
     Raises:
         DataError: another people's model cannot read the text.
     """
+    scene = resolve(scene)
     if scene.weights == "real":
-        return real_walk.read_text(real.name_of(scene), scene.text)
+        return real_walk.read_text(scene.real, scene.text)
     return read_text(scene.text, is_ours(scene))
 
 
@@ -139,8 +140,9 @@ def config_of(scene: Scene) -> AttentionConfig:
 
     The mask is not in them: `keep_of` gives it, whichever it is.
     """
+    scene = resolve(scene)
     if scene.weights == "real":
-        return real_walk.config_of(real.name_of(scene), scene.layer)
+        return real_walk.config_of(scene.real, scene.layer)
     rope = Rope(base=float(scene.base), pairing=scene.pairing)
     if is_ours(scene):
         d_model, n_heads, _ = _trained_sizes(scene)

@@ -319,7 +319,7 @@ def check_text(words: Words) -> None:
     if len(text) > most:
         st.warning(words("sentence.too_long", n=len(text), most=most))
         st.stop()
-    left_out = compute.reading_of(compute.resolve(state.scene())).n_left_out
+    left_out = compute.reading_of(state.scene()).n_left_out
     if left_out:
         st.warning(words("sentence.cut", most=compute.MOST_TOKENS, n=left_out))
 

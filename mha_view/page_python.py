@@ -74,7 +74,7 @@ def _compare(scene: Scene) -> str:
 def _head_of(scene: Scene, layer: int, head: int) -> str:
     """One head's pattern, of the last layer or head where there are fewer."""
     layer = min(layer, compute.n_layers_of(scene) - 1)
-    head = min(head, compute.config_of(compute.resolve(scene)).n_heads - 1)
+    head = min(head, compute.config_of(scene).n_heads - 1)
     return f"traces[{layer}].pattern[{head}]"
 
 

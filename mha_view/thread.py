@@ -22,7 +22,7 @@ def focus_of(scene: Scene) -> int:
     if scene.focus is None:
         return _clearest_query(compute.resolve(scene))
     place = scene.focus + compute.tokens_before(scene)
-    return max(0, min(place, len(compute.reading_of(compute.resolve(scene))) - 1))
+    return max(0, min(place, len(compute.reading_of(scene)) - 1))
 
 
 def place_focus(place: int) -> None:

@@ -198,9 +198,9 @@ def _hear(told: Told) -> None:
     """Put what the reader did into the scene, as far as it can be; note the page wished for."""
     now = state.scene()
     changes: dict[str, Any] = {}
-    if told.head is not None and told.head < compute.config_of(compute.resolve(now)).n_heads:
+    if told.head is not None and told.head < compute.config_of(now).n_heads:
         changes["head"] = told.head
-    if told.token is not None and told.token < len(compute.reading_of(compute.resolve(now))):
+    if told.token is not None and told.token < len(compute.reading_of(now)):
         changes["focus"] = told.token - compute.tokens_before(now)
     if told.step is not None and told.step <= N_STEPS:
         changes["play"] = told.step
