@@ -298,7 +298,21 @@ class StageView {
       button.tabIndex = place === this.token ? 0 : -1;
     });
     this.sentence.classList.toggle("th-dim", !this.player.isAbout("words"));
+    this.showWord();
     this.lines.dim(this.player);
+  }
+
+  /** Brings the chosen word into sight where the sentence is wider than the screen, once a choice. */
+  showWord() {
+    const stamp = `${this.token} ${this.drawings}`;
+    const word = this.wordButtons?.[this.token];
+    if (!word || stamp === this.wordShown) return;
+    this.wordShown = stamp;
+    const strip = this.sentence;
+    const left = word.offsetLeft - strip.offsetLeft;
+    if (left < strip.scrollLeft || left + word.offsetWidth > strip.scrollLeft + strip.clientWidth) {
+      strip.scrollLeft = left - (strip.clientWidth - word.offsetWidth) / 2;
+    }
   }
 
   // --- Pointing ----------------------------------------------------------------------------

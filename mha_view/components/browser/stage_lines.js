@@ -127,24 +127,26 @@ export class Lines {
     return [made, stacked];
   }
 
-  /** Under the lanes: what happens there. Beside X: which way tokens and features run. */
+  /** Under the lanes: what happens there. Beside and under X: which way features and tokens run. */
   hints({ header }) {
     const { words, sizes, rope } = header;
     const { letter, bottom, boxes } = this.layout;
-    const { x, q, k, v, q_rot: turned, k_rot: other, v_band: still, pattern, heads, concat } = this.edges;
+    const { x, q, k, v, q_rot: turned, k_rot: other, v_band: still, pattern, heads, concat, out } = this.edges;
     const low = bottom + 1.15 * letter;
+    const isNarrow = pattern.x - still.x < 4 * letter; // the two words beneath them would meet
     const between = (left, right) => (left.x + left.width + right.x) / 2;
     const down = text(fill(words.down ?? "", { d: sizes.dModel }), 0, 0, "th-hint");
     down.setAttribute("transform", `translate(${x.x - 0.85 * letter} ${x.y}) rotate(90)`);
     down.setAttribute("text-anchor", "start");
-    const across = text(fill(words.across ?? "", { S: sizes.tokens }), k.x + k.width / 2, Math.min(q.y, k.y, v.y) - 0.55 * letter, "th-hint");
+    const across = text(fill(words.across ?? "", { S: sizes.tokens }), x.x - 1.1 * letter, x.y + x.height + 1.15 * letter, "th-hint");
+    across.setAttribute("text-anchor", "start");
     const named = (role, place) =>
       text("W", between(x, q) - 1, q.y + q.height / 2 + (place - 1) * 1.3 * letter + 0.2 * letter, `th-on-matrix ${role}`, role[0]);
     const breaks = boxes.filter(({ isBroken }) => isBroken).map((box) => {
       const y = box.y + box.height * 0.78;
       return make("path", { d: `M${box.x - 4} ${y + 3}l${box.width + 8} -6m0 5l${-box.width - 8} 6`, class: "th-break" });
     });
-    if (breaks.length) breaks.push(text(words.broken ?? "", x.x + x.width / 2 + 2 * letter, low, "th-hint"));
+    if (breaks.length) breaks.push(text(words.broken ?? "", k.x + k.width / 2, low, "th-hint"));
     const parts = {
       axes: [down, across, ...breaks],
       project: ["query", "key", "value"].map(named),
@@ -153,8 +155,11 @@ export class Lines {
         text(words[rope ? "turn" : "no_turn"] ?? "", (turned.x + other.x + other.width) / 2, low, "th-hint"),
         ...(rope ? [text(words.no_touch ?? "", still.x + still.width / 2, low, "th-hint th-crowded")] : []),
       ],
-      weigh: [text(`softmax(·/√${sizes.dHead})`, pattern.x + pattern.width / 2, low, "th-hint pattern")],
+      weigh: [isNarrow
+        ? text("softmax", pattern.x + pattern.width / 2 + 0.35 * letter, low, "th-hint pattern")
+        : text(`softmax(·/√${sizes.dHead})`, pattern.x + pattern.width / 2, low, "th-hint pattern")],
       stack: [text(words.stack ?? "", between(heads, concat), low, "th-hint")],
+      output: [text(words.mix ?? "", between(concat, out), low, "th-hint")],
     };
     return Object.entries(parts).map(([name, nodes]) => {
       const made = group(name);
