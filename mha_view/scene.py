@@ -49,6 +49,7 @@ CircuitName = Literal[
     "classifier_zh", "own",
 ]  # fmt: skip
 CircuitPart = Literal["graph", "story", "weights", "lens"]
+SizesPart = Literal["auto", "layer", "flops", "cache", "waves"]
 Instead = Literal["corrupted", "mean"]
 RouteName = Literal["none", "long", "short", "own"]
 Against = Literal["head", "mask", "rope", "text", "weights", "checkpoint"]
@@ -155,11 +156,14 @@ class Scene:
         frozen: whether it is stated and tested, or still being written.
         step: the training step looked at; the first shipped checkpoint at or after.
         against: what the second reading of the comparison differs in.
-        other_text, other_layer, other_head, other_mask, other_weights: the second reading's.
+        other_text, other_layer, other_head, other_mask, other_weights: the second reading's; a
+            head of -1 is another one than the first reading's.
         other_step: the second reading's training step; the first shipped checkpoint at or after.
         model: whose sizes are shown: a bundled config's name, "file" or "hand".
         config_text: the config pasted or dropped, exactly as it is.
         part: which part of a config with several, "" for the whole.
+        sizes_part: which part of the page of sizes is open; "auto" is the one whose numbers the
+            scene sets.
         others: bundled configs it is compared with.
         cost_tokens: S of the costs, whatever the sentence is.
         float_type: how a cached number is stored.
@@ -246,13 +250,14 @@ class Scene:
     against: Against = "head"
     other_text: str = TEXTS["queen"]
     other_layer: int = 0
-    other_head: int = 1
+    other_head: int = -1
     other_mask: MaskName = "two_way"
     other_weights: WeightsName = "article"
     other_step: int = 0
     model: str = "llama3.1-8b"
     config_text: str = ""
     part: str = ""
+    sizes_part: SizesPart = "auto"
     others: tuple[str, ...] = ("llama2-7b-chat", "mistral-7b-v0.1", "glm-4-9b-chat")
     cost_tokens: int = 4096
     float_type: FloatType = "fp16"
@@ -588,12 +593,13 @@ CODECS: dict[str, Codec] = {
     "step": whole("step", 0, 10_000_000),
     "against": one_of("against", Against),
     "other_layer": whole("layer2", 0, 99),
-    "other_head": whole("head2", 0, 127),
+    "other_head": whole("head2", -1, 127),
     "other_mask": one_of("mask2", MaskName),
     "other_weights": one_of("weights2", WeightsName),
     "other_step": whole("step2", 0, 10_000_000),
     "model": Codec("model", read_model, str),
     "part": Codec("part", read_part, str),
+    "sizes_part": one_of("sizes", SizesPart),
     "others": Codec("with", read_others, "~".join),
     "cost_tokens": whole("S", 1, 1 << 20),
     "float_type": one_of("float", FloatType),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mha_core.errors import TwelveHeadsError
 from mha_core.heads.measures import MEASURES, Seen
 from mha_core.heads.regroup import divergences, moved
-from mha_view import compute, heavy, real, state
+from mha_view import compute, heavy, real, state, thread
 from mha_view.about import About
 from mha_view.explore import checkpoints, live_run
 from mha_view.explore.board import Board
@@ -97,11 +97,16 @@ def as_shown(scene: Scene) -> Scene:
     """The scene with a second reading that there is: its layer, head and step within what exists,
     and something to differ in that is possible."""
     now, possible = compute.resolve(scene), choices(scene)
+    layer = min(now.other_layer, compute.n_layers_of(now) - 1)
+    first = (min(now.layer, compute.n_layers_of(now) - 1), thread.head_of(now))
+    another = 0 if (layer, 1) == first else 1
     step = checkpoints.nearest_step(now.other_step) if "checkpoint" in possible else now.other_step
     return now.with_(
         against=now.against if now.against in possible else "head",
-        other_layer=min(now.other_layer, compute.n_layers_of(now) - 1),
-        other_head=min(now.other_head, compute.config_of(now).n_heads - 1),
+        other_layer=layer,
+        other_head=min(
+            another if now.other_head < 0 else now.other_head, compute.config_of(now).n_heads - 1
+        ),
         other_step=step,
     )
 

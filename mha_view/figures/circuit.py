@@ -100,7 +100,8 @@ def circuit_graph(circuit: Circuit, n_layers: int, n_heads: int, words: Words) -
         notes.append({
             "x": x, "y": y, "text": f"<b>{LETTER[path.part]} {effect.mean:.2f}</b>",
             "showarrow": False, "font": {"size": 13, "color": ink(ROLE[path.part])},
-            "xshift": 5, "xanchor": "left",
+            "xshift": 5, "xanchor": "left", "borderpad": 1, "opacity": 0.9,
+            "bgcolor": "var(--st-background-color)",
         })  # fmt: skip
     data += _nodes(circuit, layout, words)
     notes += _signs(layout, words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import streamlit as st
 
@@ -18,12 +18,14 @@ from mha_view.figures import relate_sizes as figures
 from mha_view.panel import literal
 from mha_view.relate import subject as subjects
 from mha_view.relate.subject import Subject
-from mha_view.scene import write_link
+from mha_view.scene import Scene, SizesPart, write_link
 from mha_view.show import show
 from mha_view.table_files import draw_save, draw_table
 from mha_view.words import Words
 
 LADDER = [1 << power for power in range(4, 21)]
+# What only the part about the cache is about.
+KEPT = ("others", "float_type", "batch", "weight_type", "memory")
 HAND = {
     "hand_d": ("size.d_model", 1, 1 << 16),
     "hand_h": ("size.n_heads", 1, 1024),
@@ -104,6 +106,33 @@ def draw_part(subject: Subject, words: Words) -> None:
             format_func=lambda name: name or words("sizes.part.whole"),
             **state.bind("part"),
         )
+
+
+def part_of(scene: Scene) -> SizesPart:
+    """The part that is open: the chosen one, else the one whose numbers the scene sets."""
+    if scene.sizes_part != "auto":
+        return scene.sizes_part
+    default = Scene()
+    is_set = {
+        name: getattr(scene, name) != getattr(default, name) for name in (*KEPT, "cost_tokens")
+    }
+    if any(is_set[name] for name in KEPT):
+        return "cache"
+    return "flops" if is_set["cost_tokens"] else "layer"
+
+
+def draw_parts(words: Words) -> SizesPart:
+    """Choose a part of the page; returns it."""
+    shown = part_of(state.scene())
+    st.segmented_control(
+        words("sizes.show"),
+        [part for part in get_args(SizesPart) if part != "auto"],
+        required=True,
+        label_visibility="collapsed",
+        format_func=lambda part: words(f"sizes.show.{part}"),
+        **state.bind("sizes_part", shown=shown),
+    )
+    return shown
 
 
 def draw_summary(subject: Subject, words: Words) -> None:

@@ -288,7 +288,6 @@ def draw_masks(page: Beside) -> None:
         entropy_title(words(f"mask.{name}"), pattern, keep, words)
         for name, pattern, keep in zip(names, patterns, keeps, strict=True)
     ]
-    st.subheader(words("vit.masks", head=page.head))
     picture = figures.two_masks(patterns, keeps, titles, page.labels, words, page.scene.scale)
     show(picture, words)
     st.caption(words("vit.masks.caption"))

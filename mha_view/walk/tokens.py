@@ -116,10 +116,10 @@ def draw_column(page: Page) -> None:
     first = ", ".join(f"{value:.3f}" for value in column[:8])
     more = ", …" if len(column) > 8 else ""
     layer = min(page.scene.layer, compute.n_layers_of(page.scene) - 1)
-    first = "tokens.real" if page.scene.weights == "real" else "tokens.column"
+    told = "tokens.real" if page.scene.weights == "real" else "tokens.column"
     st.markdown(
         page.words(
-            "tokens.deeper" if layer else first,
+            "tokens.deeper" if layer else told,
             layer=layer,
             token=literal(page.labels[token]),
             id=page.reading.tokens[token].id,
@@ -127,12 +127,14 @@ def draw_column(page: Page) -> None:
         )
     )
     st.code(f"[{first}{more}]", wrap_lines=True)
-    if page.scene.weights == "toy" and not layer:
-        st.caption(page.words("tokens.parts", **say_parts(page.reading.tokens[token], page.words)))
+    is_learned = page.scene.weights == "toy" and not layer
+    if is_learned and (said := say_parts(page.reading.tokens[token], page.words)):
+        st.caption(said)
 
 
-def say_parts(token: Token, words: Words) -> dict[str, str]:
-    """The kinds and the ending that a token's embedding was trained with, the largest first."""
+def say_parts(token: Token, words: Words) -> str:
+    """The kinds, the largest first, and the ending that a token's embedding was trained with; ""
+    where it had neither."""
     from mha_core.language.kinds import load_kinds
     from mha_core.language.tokenizer import load_tokenizer
 
@@ -144,8 +146,9 @@ def say_parts(token: Token, words: Words) -> dict[str, str]:
         whole = share == 1
         told.append(name if whole else words("tokens.parts.share", name=name, share=f"{share:.0%}"))
     ending = known.endings[token.id]
-    none = words("tokens.parts.none")
-    return {
-        "kinds": words("list.next").join(told) or none,
-        "ending": none if ending is None else literal(load_tokenizer().entries[ending].display),
-    }
+    kinds = words("list.next").join(told)
+    shown = "" if ending is None else literal(load_tokenizer().entries[ending].display)
+    if not kinds and not shown:
+        return ""
+    with_what = "" if kinds and shown else ".kinds" if kinds else ".ending"
+    return words(f"tokens.parts{with_what}", kinds=kinds, ending=shown)

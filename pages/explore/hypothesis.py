@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from mha_view.classroom import share
 from mha_view.explore import stated as form
 from mha_view.explore import tested
 from mha_view.explore.board import draw_limits
@@ -9,7 +10,9 @@ from mha_view.page_python import draw_python
 
 stated = form.open_stated()
 words = stated.words
-st.title(words.lesson("hypothesis", "title"))
+with st.container(horizontal=True, vertical_alignment="bottom", key="title_row"):
+    st.title(words.lesson("hypothesis", "title"))
+    share.draw_button(words, "hypothesis")
 st.markdown(words.lesson("hypothesis", "says"))
 form.draw_whose(stated)
 

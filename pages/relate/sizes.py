@@ -3,14 +3,16 @@
 import streamlit as st
 
 from mha_view import state
+from mha_view.classroom import share
 from mha_view.page_python import draw_python
 from mha_view.relate import kept, sizes
 from mha_view.relate.subject import open_subject
 from mha_view.words import Words
 
 words = Words(state.scene().lang)
-with st.container(horizontal=True, key="title_row"):
+with st.container(horizontal=True, vertical_alignment="bottom", key="title_row"):
     st.title(words.lesson("sizes", "title"))
+    share.draw_button(words, "sizes")
 st.markdown(words.lesson("sizes", "says"))
 
 with st.container(border=True):
@@ -20,26 +22,24 @@ with st.container(border=True):
 
 with st.container(border=True):
     sizes.draw_summary(subject, words)
-    sizes.draw_layer(subject, words)
+    part = sizes.draw_parts(words)
+    if part != "layer":
+        sizes.draw_tokens(words)
+    if part == "layer":
+        sizes.draw_layer(subject, words)
+    elif part == "flops":
+        st.markdown(f"##### {words('flops.heading')}")
+        sizes.draw_costs(subject, words)
+    elif part == "cache":
+        st.markdown(f"##### {words('cache.heading')}")
+        compared = kept.draw_compared(subject, words)
+        kept.draw_cache(compared, words)
+        st.markdown(f"##### {words('fits.heading')}")
+        kept.draw_fits(compared, words)
+    else:
+        st.markdown(f"##### {words('waves.heading')}")
+        kept.draw_waves(subject, words)
     sizes.draw_notes(subject, words)
-
-sizes.draw_tokens(words)
-with st.container(border=True):
-    st.subheader(words("flops.heading"))
-    sizes.draw_costs(subject, words)
-
-with st.container(border=True):
-    st.subheader(words("cache.heading"))
-    compared = kept.draw_compared(subject, words)
-    kept.draw_cache(compared, words)
-
-with st.container(border=True):
-    st.subheader(words("fits.heading"))
-    kept.draw_fits(compared, words)
-
-with st.container(border=True):
-    st.subheader(words("waves.heading"))
-    kept.draw_waves(subject, words)
 st.caption(words.lesson("sizes", "picture"))
 
 sizes.draw_reading_on(subject, words)

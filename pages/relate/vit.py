@@ -24,7 +24,7 @@ with st.container(border=True):
     st.subheader(page.words("vit.table"))
     vit.draw_properties(page)
 
-with st.container(border=True):
+with st.expander(page.words("vit.masks", head=page.head)):
     vit.draw_masks(page)
 
 vit.draw_reading_on(page)

@@ -24,6 +24,7 @@ from mha_view import compute
 from mha_view.explore import (
     bench,
     checkpoints,
+    compare,
     direct,
     evidence,
     examples,
@@ -192,6 +193,13 @@ def test_comparing_shows_both_sides_numbers(against: str, lang: str) -> None:
             )
         )
     )
+
+
+def test_before_any_choice_the_second_reading_is_another_head() -> None:
+    for head in (0, 1, 2):
+        other = compare.as_shown(CUSTOM.with_(head=head))
+        assert (other.other_layer, other.other_head) == (0, 0 if head == 1 else 1)
+    assert compare.as_shown(CUSTOM.with_(head=1, other_head=1)).other_head == 1, "as it was chosen"
 
 
 def test_a_difference_needs_equally_many_tokens() -> None:

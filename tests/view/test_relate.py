@@ -22,7 +22,7 @@ from mha_view.figures import relate_grouped, relate_kept, relate_sizes, relate_v
 from mha_view.menu import SECTIONS
 from mha_view.relate import sizes, subject, vit
 from mha_view.relate.drawing import pack_drawing, unpack_drawing
-from mha_view.scene import FloatType, Scene, write_link
+from mha_view.scene import FloatType, Scene, read_link, write_link
 from mha_view.table_files import write_csv
 from mha_view.texts import TEXTS
 from mha_view.words import LANGS, Words
@@ -42,7 +42,13 @@ def test_each_page_runs_in_each_language(page: str, lang: str) -> None:
     assert not app.error
     assert [item.value for item in app.title] == [Words(lang).lesson(page, "title")]
     assert bool(CHINESE.search(texts(app))) == (lang == "zh")
-    assert pictures(app) >= 3
+    drawn = pictures(app)
+    for part in ("flops", "cache", "waves") if page == "sizes" else ():
+        other = open_app(page, Scene(lang=lang, sizes_part=part))
+        assert not other.exception
+        assert bool(CHINESE.search(texts(other))) == (lang == "zh")
+        drawn += pictures(other)
+    assert drawn >= (7 if page == "sizes" else 3)
 
 
 # --- Sizes ---------------------------------------------------------------------------------
@@ -91,7 +97,8 @@ def test_a_pasted_config_shows_what_the_core_measures() -> None:
     # Two of 60 × 60 and two of 20 × 60, three layers of them; one layer keeps 2 · 2 · 10 numbers.
     assert "9,600" in shown
     assert "28,800" in shown
-    assert '<td class="num">120</td>' in shown
+    app.button_group(key="sizes_part").set_value("cache").run()
+    assert '<td class="num">120</td>' in html(app)
     assert "sizes_build_button" not in [button.key for button in app.button], "nothing is left"
 
 
@@ -104,6 +111,7 @@ def test_what_only_a_built_model_tells_waits_for_a_button() -> None:
     assert not app.exception
     # BERT base: 4 · (768² + 768) a layer.
     assert "2,362,368" in html(app)
+    app.button_group(key="sizes_part").set_value("cache").run()
     assert WORDS("cache.none", title="bert") in texts(app)
 
 
@@ -137,6 +145,20 @@ def test_the_lessons_name_the_cores_numbers(lang: str) -> None:
     assert list(quick.values()) == [tuple(models[title]) for title in list(models)[:2]]
     assert sum(line.startswith("- ") for line in told.splitlines()) == len(models)
     assert cache_bytes(models["Llama 2 7B"], 4096) == 2 * 2**30
+
+
+@pytest.mark.parametrize(
+    ("link", "part"),
+    [
+        ({}, "layer"), ({"model": "bert-base-uncased"}, "layer"), ({"S": "128"}, "flops"),
+        ({"gib": "48", "S": "128"}, "cache"), ({"with": "bert-base-uncased"}, "cache"),
+        ({"gib": "48", "sizes": "waves"}, "waves"),
+    ],
+)  # fmt: skip
+def test_a_link_opens_the_part_whose_numbers_it_sets(link: dict[str, str], part: str) -> None:
+    scene, refused = read_link(link)
+    assert not refused
+    assert sizes.part_of(scene) == part
 
 
 def test_kinds_of_sources_keep_what_was_entered() -> None:

@@ -6,7 +6,9 @@ import { csv, npz, png, save, svg } from "./files.js";
 import { figurePage } from "./saved.js";
 import { imageOf, sheetOf, sourceOf } from "./sheet.js";
 
-const WIDE = 420; // pixels; from here on the buttons stand beside the axis' title
+const WIDE = 420; // pixels; from here on the buttons may stand beside the axis' title
+const LETTER = 13; // pixels
+const BUTTONS = 150; // pixels, on either side of a title in the middle
 const MOST_ROWS = 64;
 const MOST_COLUMNS = 48;
 const FORMATS = ["slide", "print", "svg", "html", "csv", "npz"];
@@ -15,7 +17,7 @@ export function addToolbar(view) {
   const { header } = view;
   view.bar ??= build(view);
   view.bar.hidden = !header.toolbar;
-  view.root.classList.toggle("th-wide", view.root.clientWidth >= WIDE);
+  view.root.classList.toggle("th-wide", hasRoomBeside(view.root.clientWidth, header));
   const { table, menu } = view.bar.parts;
   const { words } = header;
   table.textContent = words.table ?? "Table";
@@ -26,6 +28,21 @@ export function addToolbar(view) {
   }
   deliver(view);
 }
+
+/** Whether the buttons fit beside the title of the axis under the picture; without a title they
+ *  would lie on the axis' labels. */
+function hasRoomBeside(width, { figure, tiles }) {
+  if (width < WIDE) return false;
+  if (!figure || tiles) return true;
+  const titles = Object.entries(figure.layout ?? {})
+    .filter(([name, axis]) => /^xaxis\d*$/.test(name) && axis.visible !== false)
+    .map(([, { title }]) => title?.text ?? "");
+  const longest = Math.max(0, ...titles.map(lengthOf));
+  return longest > 0 && longest < width - 2 * BUTTONS;
+}
+
+/** Roughly, in pixels: a Chinese character is as wide as it is high. */
+const lengthOf = (words) => [...words].reduce((sum, letter) => sum + LETTER * (letter > "\u2e80" ? 1 : 0.5), 0);
 
 const hasArrays = ({ export: given }) => given?.names?.length > 0;
 
