@@ -93,7 +93,8 @@ def test_what_fits_wavelengths_and_batches(page: Page, server: str) -> None:
     until(page, lambda: query_of(page).get("gib"), "32")
     for name, lines in (("cache", 1), ("fits", 1), ("wavelengths", 2)):
         if name == "wavelengths":
-            page.get_by_text(WORDS("sizes.show.waves"), exact=True).click()
+            parts = page.get_by_test_id("stButtonGroup")
+            parts.get_by_text(WORDS("sizes.show.waves"), exact=True).click()
         expect(figure(page, name).locator(".scatterlayer .trace")).to_have_count(lines)
     assert severe_findings(page) == []
 
