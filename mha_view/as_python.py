@@ -99,7 +99,7 @@ def _trained(scene: Scene, checkpoint: int | None = None) -> Iterator[str]:
         yield "model = last.model"
     more = "" if scene.rope else ", rope=False"
     if scene.mask != "causal":
-        yield f"keep = {_mask(scene, 'len(model.ids_of(text))')}"
+        yield f"keep = {mask_call(scene, 'len(model.ids_of(text))')}"
         more += ", keep=keep"
     layer = min(scene.layer, compute.n_layers_of(scene) - 1)
     yield f"trace = model.trace(text{more}).layers[{layer}]"
@@ -135,7 +135,7 @@ def _random(scene: Scene) -> Iterator[str]:
     yield "ids = list(tokenizer.encode(text).ids)"
     yield f"embedding = random_embedding(len(tokenizer), config.d_model, seed={scene.seed})"
     yield f"weights = random_weights(config, seed={scene.seed})"
-    yield f"keep = {_mask(scene, 'len(ids)')}"
+    yield f"keep = {mask_call(scene, 'len(ids)')}"
     places = ", positions=positions" if scene.shift else ""
     if scene.shift:
         yield f"positions = np.arange(len(ids)) + {scene.shift}"
@@ -165,8 +165,13 @@ def _text(scene: Scene) -> str:
     )
 
 
-def _mask(scene: Scene, n_tokens: str) -> str:
-    """The scene's mask, its settings named where it has any."""
+def mask_call(scene: Scene, n_tokens: str) -> str:
+    """The call that makes the scene's mask.
+
+    Args:
+        scene: what the reader chose; the mask's settings are named where it has any.
+        n_tokens: what stands for the number of tokens.
+    """
     own = {
         "window": {"window": scene.window},
         "prefix": {"prefix": scene.prefix},

@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import Any
 
-from mha_core.heads.circuits import Bench, Circuit, as_json, find_circuit, from_json
+from mha_core.heads.circuits import Bench, Circuit, as_json, find_circuit_at_once, from_json
 from mha_core.heads.prompts import CIRCUIT_TASKS, cut_after, task_prompts
 from mha_core.heads.report import read_report
 from mha_core.model.checkpoint import WEIGHTS
@@ -25,8 +24,10 @@ def task_bench(model: ToyModel, task: str, count: int = CIRCUIT_COUNT) -> Bench:
 
 def measure_circuits(model: ToyModel, count: int = CIRCUIT_COUNT) -> dict[str, Any]:
     """The circuit of every task, ready for JSON."""
-    return {task: as_json(_found(find_circuit(task_bench(model, task, count))))
-            for task in CIRCUIT_TASKS}  # fmt: skip
+    return {
+        task: as_json(find_circuit_at_once(task_bench(model, task, count)))
+        for task in CIRCUIT_TASKS
+    }
 
 
 def read_circuits(model: ToyModel) -> dict[str, Circuit]:
@@ -36,13 +37,3 @@ def read_circuits(model: ToyModel) -> dict[str, Circuit]:
         DataError: as `read_report`.
     """
     return {task: from_json(found) for task, found in read_report(model, CIRCUITS).items()}
-
-
-def _found(search: Generator[float, None, Circuit]) -> Circuit:
-    """What a search finds at its end."""
-    while True:
-        try:
-            next(search)
-        except StopIteration as end:
-            circuit: Circuit = end.value
-            return circuit

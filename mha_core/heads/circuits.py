@@ -244,6 +244,17 @@ def find_circuit(bench: Bench) -> Generator[float, None, Circuit]:
     )  # fmt: skip
 
 
+def find_circuit_at_once(bench: Bench) -> Circuit:
+    """The circuit without a stop on the way; see `find_circuit`."""
+    search = find_circuit(bench)
+    while True:
+        try:
+            next(search)
+        except StopIteration as end:
+            circuit: Circuit = end.value
+            return circuit
+
+
 def as_json(circuit: Circuit) -> dict[str, Any]:
     """A circuit as plain lists and numbers; `from_json` reads it."""
 

@@ -9,24 +9,29 @@ import numpy as np
 import streamlit as st
 
 from mha_core.heads.measures import total_variation
-from mha_view import heavy, real, state
+from mha_view import compute, heavy, real, state
 from mha_view.explore import known
 from mha_view.explore.board import Board
 from mha_view.explore.changed import Edge, Heads, chances, display, edge_of, every_head, key_of
 from mha_view.explore.passport import Line, draw_lines
 from mha_view.heavy import once
 from mha_view.panel import literal
-from mha_view.scene import Ablation
+from mha_view.scene import Ablation, Scene
 from mha_view.store import STORE
 
 SHOWN = 8
 
 
 def place_of(board: Board) -> int:
+    """The token after which is asked on a page."""
+    return token_after(board.scene, board.reading)
+
+
+def token_after(scene: Scene, reading: compute.Reading) -> int:
     """The token after which is asked: the chosen one, else the last that is no punctuation."""
-    tokens = board.reading.tokens
-    if 0 <= board.scene.after < len(tokens):
-        return board.scene.after
+    tokens = reading.tokens
+    if 0 <= scene.after < len(tokens):
+        return scene.after
     return next(
         (
             place for place in reversed(range(len(tokens)))

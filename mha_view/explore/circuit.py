@@ -7,14 +7,15 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import streamlit as st
 
 from mha_core.errors import ConfigError, DataError
 from mha_view import compute, live
+from mha_view.explore.bench import token_after
 from mha_view.heavy import wait_for
-from mha_view.scene import Scene
+from mha_view.scene import CircuitName, Scene
 from mha_view.store import kept
 from mha_view.words import Words
 
@@ -45,6 +46,16 @@ def weights_name(scene: Scene) -> str:
     return compute.load_weights().metadata["sha256"] if kept is None else kept.name
 
 
+def tasks_of(scene: Scene) -> list[CircuitName]:
+    """The tasks the scene's model can be asked about."""
+    return list(get_args(CircuitName)) if live.find(scene) is None else ["copying", "own"]
+
+
+def as_asked(scene: Scene) -> Scene:
+    """The scene with a task that its model can be asked about."""
+    return scene if scene.circuit in tasks_of(scene) else scene.with_(circuit="copying")
+
+
 @lru_cache(maxsize=1)
 def shipped() -> dict[str, Circuit]:
     """The circuits that ship with these weights; none where they are of others."""
@@ -56,18 +67,32 @@ def shipped() -> dict[str, Circuit]:
         return {}
 
 
-def circuit_of(words: Words, scene: Scene, asked: Asked | None) -> Circuit:
-    """The circuit that the scene asks about; where it is not known yet, waited for in line."""
+def _key(scene: Scene, asked: Asked | None) -> Hashable:
+    """What a measured circuit is kept under."""
+    return weights_name(scene), scene.circuit, scene.instead, asked
+
+
+def known(scene: Scene, asked: Asked | None = None) -> Circuit | None:
+    """The circuit that the scene asks about where it ships or has been measured here."""
     is_live = live.find(scene) is not None
     if asked is None and not is_live and scene.instead == "corrupted":
         found = shipped().get(scene.circuit)
         if found is not None:
             return found
-    key = (weights_name(scene), scene.circuit, scene.instead, asked)
+    key = _key(scene, asked)
     with _lock:
         if key in _kept:
             _kept.move_to_end(key)
-            return _kept[key]
+        return _kept.get(key)
+
+
+def circuit_of(words: Words, scene: Scene, asked: Asked | None) -> Circuit:
+    """The circuit that the scene asks about; where it is not known yet, waited for in line."""
+    found = known(scene, asked)
+    if found is not None:
+        return found
+    is_live = live.find(scene) is not None
+    key = _key(scene, asked)
     model = compute.model_of(scene)
 
     def make() -> Iterator[Any]:
@@ -154,6 +179,12 @@ def ask_pair(scene: Scene, twin: str, place: int) -> Asked:
         Prompt(ids[0], ids[1], place, right, wrong),
         entries[right].display, entries[wrong].display, first.labels[place],
     )  # fmt: skip
+
+
+def asked_of(scene: Scene) -> Asked:
+    """The pair that a scene asks about; raises ConfigError as `ask_pair` does."""
+    twin = scene.twin or suggest_twin(scene)
+    return ask_pair(scene, twin, token_after(scene, compute.reading_of(scene)))
 
 
 def suggest_twin(scene: Scene) -> str:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from mha_core.errors import ConfigError
 from mha_core.model.edits import ATTENTION_PARTS, EMBEDDING, Path
-from mha_view import compute, live, state
+from mha_view import compute, state
 from mha_view.explore import circuit as found_by
 from mha_view.explore.bench import place_of
 from mha_view.explore.board import Board
@@ -23,7 +23,7 @@ from mha_view.figures.circuit import (
 )
 from mha_view.page import open_page_as
 from mha_view.panel import literal, number, plain
-from mha_view.scene import CircuitName, CircuitPart, Instead
+from mha_view.scene import CircuitPart, Instead
 from mha_view.show import show
 from mha_view.table_files import draw_save
 
@@ -57,29 +57,22 @@ def draw_parts(board: Board) -> CircuitPart:
     return board.scene.circuit_part
 
 
-def tasks_of(board: Board) -> list[str]:
-    """The tasks the model can be asked about."""
-    is_live = live.find(board.scene) is not None
-    return ["copying", "own"] if is_live else list(get_args(CircuitName))
-
-
 def draw_task(board: Board) -> Circuit:
     """The task, what stands in for a cut path, the reader's own pair; returns the circuit."""
-    words, scene, tasks = board.words, board.scene, tasks_of(board)
-    shown = scene.circuit if scene.circuit in tasks else "copying"
+    words, scene = board.words, found_by.as_asked(board.scene)
     with st.container(horizontal=True, vertical_alignment="bottom", key="circuit_row"):
         st.selectbox(
-            words("circuits.task"), tasks, width=420,
+            words("circuits.task"), found_by.tasks_of(scene), width=420,
             format_func=lambda task: words(f"circuits.task.{task}") if task in ("copying", "own")
             else words(f"task.{task}"),
-            **state.bind("circuit", shown=shown),
+            **state.bind("circuit", shown=scene.circuit),
         )  # fmt: skip
         st.segmented_control(
             words("circuits.instead"), get_args(Instead), required=True,
             format_func=lambda name: words(f"circuits.instead.{name}"), **state.bind("instead"),
         )  # fmt: skip
-    scene = scene.with_(circuit=shown)
-    return found_by.circuit_of(words, scene, _ask(board) if shown == "own" else None)
+    asked = _ask(board) if scene.circuit == "own" else None
+    return found_by.circuit_of(words, scene, asked)
 
 
 def copying_circuit(board: Board) -> Circuit:

@@ -105,7 +105,7 @@ def draw_heads(stated: Stated, outcome: Outcome) -> None:
             for found in order
         ]  # fmt: skip
         markup = passport(lines, words, words("claim.table.caption"))
-        draw_table("claim_heads", markup, heads_table(outcome), words, stated.scene)
+        draw_table("claim_findings", markup, heads_table(outcome), words, stated.scene)
 
 
 def heads_table(outcome: Outcome) -> dict[str, list[Any]]:

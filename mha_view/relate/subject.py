@@ -132,6 +132,18 @@ def known_sizes(name: str, words: Words) -> Sizes:
     return _build(words, "bundled", name)
 
 
+def find_sizes(source: str, given: str) -> Sizes:
+    """A config's sizes as far as they are known without building anything now.
+
+    Args:
+        source, given: see `measure_quickly`, which raises what this does.
+    """
+    key = ("sizes", source, given)
+    if key in STORE:
+        return STORE.get(key, lambda: next(build(source, given)))
+    return measure_quickly(source, given)
+
+
 def open_subject(words: Words) -> Subject:
     """Measure what the scene names; stop with a message where it cannot be."""
     now = state.scene()

@@ -17,7 +17,7 @@ from mha_core.heads.ready_claims import READY
 from mha_core.model.digits import load_digits, split_digits
 from mha_core.model.vit import load_vit
 from mha_core.sizes import from_numbers, measure, read_bundled, read_text
-from mha_view import cite, compute
+from mha_view import cite, compute, table_files
 from mha_view.explore import checkpoints, evidence
 from mha_view.explore.role_map import scores_of
 from mha_view.menu import SECTIONS
@@ -26,6 +26,7 @@ from mha_view.scene import Scene
 from mha_view.texts import TEXTS
 from mha_view.words import LANGS, Words
 from tests.view.test_as_python import run
+from tests.view.test_exports import exports, tables_without_save
 from tests.view.test_pages import open_app
 
 CONFIG = '{"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}'
@@ -149,8 +150,94 @@ def test_the_lines_give_what_the_page_shows(case: str) -> None:
         np.testing.assert_allclose(mine, theirs, atol=1e-5)
 
 
+# What is on the pages: each is opened, and its lines are run.
+AGAIN = Scene(marked=READY["again"]["en"], claim_count=60)
+SHOWN: dict[str, tuple[str, Scene]] = {
+    "gallery, sorted, words whole": (
+        "gallery", Scene(text="the zebra sat", sort="entropy", hide_special=True, whole_words=True)
+    ),
+    "gallery, own sizes": ("gallery", Scene(weights="custom", n_heads=3, mask="prefix", layer=1)),
+    "compare heads": ("compare", Scene(layer=1, head=2, other_layer=2, other_head=3)),
+    "compare weights": ("compare", Scene(against="weights", other_weights="article")),
+    "roles": ("specialisation", Scene(role="pronoun", layer=2)),
+    "roles, copying": ("specialisation", Scene(role="induction", own=True)),
+    "map": ("specialisation", Scene(tab="map", role="subject", by_score=True)),
+    "damage": ("specialisation", Scene(tab="damage", task="reference")),
+    "bench": ("specialisation", Scene(tab="bench", off=((1, 2), (0, 4)), ablation="mean")),
+    "graph": ("circuits", Scene(circuit="reference")),
+    "own pair": ("circuits", Scene(circuit="own")),
+    "story": ("circuits", Scene(circuit_part="story", cuts=(2, 3))),
+    "weights": ("circuits", Scene(circuit_part="weights")),
+    "lens": ("circuits", Scene(circuit_part="lens", text="The cat sat.")),
+    "ready": ("hypothesis", Scene(lang="zh")),
+    "stated": ("hypothesis", AGAIN),
+    "frozen": ("hypothesis", AGAIN.with_(frozen=True)),
+    "continue": ("continue", Scene(text="The cat", said=(300, 40), look=1, off=((1, 1),))),
+    "training": ("training", Scene(step=400)),
+    "sizes": ("sizes", Scene(model="gemma2-9b", sizes_part="layer")),
+    "sizes, kept": (
+        "sizes", Scene(model="gemma2-9b", others=("gpt2-medium",), sizes_part="cache")
+    ),
+    "sizes, waves": ("sizes", Scene(sizes_part="waves")),
+    "sizes, stages": ("sizes", Scene(model="swin", sizes_part="layer")),
+    "sizes, by hand": ("sizes", Scene(model="hand", hand_kv=2, hand_h=4, sizes_part="flops")),
+    "grouped": ("grouped", Scene(shared=2, mask="two_way", head=2)),
+    "vit": ("vit", Scene(digit=DIGIT, layer=1, head=1, patch=5)),
+    "vit, nothing drawn": ("vit", Scene(drawn=True)),
+}  # fmt: skip
+# Who reads whose keys is drawn without a number.
+WITHOUT_NUMBERS = {"sharing"}
+
+
+@pytest.mark.parametrize("case", SHOWN)
+def test_every_picture_and_table_has_its_lines(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    page, scene = SHOWN[case]
+    tables: dict[str, Any] = {}
+
+    def keep(write: Any, columns: Any, settings: Any) -> bytes:
+        tables[settings["table"]] = columns
+        return b""
+
+    monkeypatch.setattr(table_files, "partial", lambda write, *rest: keep(write, *rest))
+    app = open_app(page, scene)
+    assert not app.exception
+    assert bool(app.error) == (case == "frozen"), "that hypothesis is false, and said to be"
+    assert tables_without_save(app.main) == []
+    code = next(each.value for each in app.code if "import" in each.value)
+    assert "mha_view" not in code
+    left = run(code)
+    drawn = {each["name"]: each["arrays"] for each in exports(app)}
+    assert drawn.keys() - WITHOUT_NUMBERS <= left.keys()
+    assert tables.keys() - WORDS_ONLY <= left.keys()
+    for name in drawn.keys() - WITHOUT_NUMBERS:
+        same_numbers(left[name], list(drawn[name].values()), name)
+    for name in tables.keys() - WORDS_ONLY:
+        assert left[name], name
+        for column, cells in left[name].items():
+            same_numbers(cells, [tables[name][column]], f"{name}: {column}")
+
+
+# Tables that say what something is, in words.
+WORDS_ONLY = {"properties", "claims_tested"}
+
+
+def same_numbers(value: Any, shown: list[Any], name: str) -> None:
+    """A variable holds what is drawn: one array, or several in order."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    mine = [value] if len(shown) == 1 and np.shape(value) == np.shape(shown[0]) else list(value)
+    assert len(mine) == len(shown), name
+    for one, other in zip(mine, shown, strict=True):
+        one, other = (np.asarray(each, dtype=float) for each in (one, other))
+        assert one.shape == other.shape, name
+        # What may not be looked at is drawn as nothing.
+        np.testing.assert_allclose(
+            np.nan_to_num(one), np.nan_to_num(other), rtol=1e-5, atol=1e-5, err_msg=name
+        )
+
+
 def test_nothing_stated_has_no_lines() -> None:
-    assert write_page("hypothesis", Scene()) is None
+    assert write_page("hypothesis", Scene(marked="The cat sat.")) is None
     assert write_page("sizes", Scene(model="file")) is None
 
 

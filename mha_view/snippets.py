@@ -1,0 +1,67 @@
+"""Lines of Python put together: what they import once and on top, then what they do."""
+
+from __future__ import annotations
+
+import ast
+
+WIDTH = 100
+
+
+def join(*snippets: str) -> str:
+    """Snippets one after another as a single piece of code.
+
+    Args:
+        snippets: each runs after those before it; its imports stand on top of it.
+
+    >>> print(join("import numpy as np\\n\\na = np.ones(2)", "from math import pi\\nb = a * pi"))
+    from math import pi
+    <BLANKLINE>
+    import numpy as np
+    <BLANKLINE>
+    a = np.ones(2)
+    b = a * pi
+    """
+    modules: set[str] = set()
+    names: dict[str, set[str]] = {}
+    bodies = []
+    for snippet in snippets:
+        tops = set[int]()
+        for node in ast.parse(snippet).body:
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                tops |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+            if isinstance(node, ast.Import):
+                modules |= {ast.unparse(alias) for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module is not None:
+                own = names.setdefault(node.module, set())
+                own |= {ast.unparse(alias) for alias in node.names}
+        bodies.append(_without(snippet, tops))
+    told = [_from(module, sorted(listed, key=_order)) for module, listed in sorted(names.items())]
+    blocks = [
+        [line for line in told if not line.startswith("from mha_core")],
+        [f"import {module}" for module in sorted(modules)],
+        [line for line in told if line.startswith("from mha_core")],
+    ]
+    head = "\n\n".join("\n".join(block) for block in blocks if block)
+    return "\n\n".join(part for part in (head, "\n".join(filter(None, bodies))) if part)
+
+
+def _without(snippet: str, tops: set[int]) -> str:
+    """A snippet without the lines that import; a blank line that followed them goes, too."""
+    kept: list[str] = []
+    for number, line in enumerate(snippet.splitlines(), 1):
+        if number not in tops and (line.strip() or (kept and kept[-1].strip())):
+            kept.append(line)
+    return "\n".join(kept).strip("\n")
+
+
+def _order(name: str) -> tuple[bool, bool, str]:
+    """Sorts what is imported as ruff does: constants, classes, functions."""
+    return not name.isupper(), not name[0].isupper(), name
+
+
+def _from(module: str, names: list[str]) -> str:
+    """One import, over several lines where it is long."""
+    line = f"from {module} import {', '.join(names)}"
+    if len(line) <= WIDTH:
+        return line
+    return "\n".join([f"from {module} import (", *(f"    {name}," for name in names), ")"])
