@@ -19,6 +19,7 @@ from mha_view.words import Words
 from tests.browser.axe import severe_findings
 from tests.browser.test_pages import OWN_SIZES, figure, pick, query_of, settle, visit
 from tests.browser.waiting import until
+from tests.core.test_sizes_gguf import write as write_gguf
 
 WORDS = Words("en")
 
@@ -53,7 +54,9 @@ def test_a_dropped_config_is_measured_and_a_bad_one_leaves_the_box(
     expect(box).to_have_value((FOLDER / "llama2-7b-chat.json").read_text("utf-8"))
 
 
-def test_pasting_typing_and_mending_a_config(page: Page, server: str) -> None:
+def test_pasting_typing_mending_and_dropping_a_file(
+    page: Page, server: str, tmp_path: Path
+) -> None:
     page.goto(f"{server}/sizes?{OWN_SIZES}&lang=zh&model=file")
     settle(page, pictures=False)
     box = page.locator("textarea")
@@ -75,6 +78,10 @@ def test_pasting_typing_and_mending_a_config(page: Page, server: str) -> None:
         '{"hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 2, '
         '"model_type": "llama"}'
     )
+    page.locator("input[type=file]").set_input_files(write_gguf(tmp_path / "model.gguf"))
+    expect(page.locator(".stMain")).to_contain_text("[60, 44]")
+    settle(page)
+    expect(page.get_by_text(Words("zh")("sizes.gguf.here", name="model.gguf"))).to_be_visible()
 
 
 def test_what_fits_wavelengths_and_batches(page: Page, server: str) -> None:
