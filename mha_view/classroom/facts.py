@@ -45,11 +45,12 @@ def _work_out(scene: Scene, head: int, focus: int) -> dict[str, str]:
     trace, reading = compute.layer_of(scene), compute.reading_of(scene)
     config, labels = trace.config, reading.labels
     looked_at = clearest_key(trace.pattern[head], focus, compute.fragments_of(scene))
-    row = head * config.d_head + config.d_head // 2
+    row_head = head or config.n_heads - 1  # a row of head 0 is no question
+    row = row_head * config.d_head + config.d_head // 2
     first = slice(head * config.d_head, (head + 1) * config.d_head)
     feature = largest_row(trace["q_full"].article_value, focus, first)
     shares = head_shares(trace)[:, focus]
-    strongest = int(shares.argmax())
+    strongest, weakest = int(shares.argmax()), int(shares.argmin())
     _, change = judge_shift(trace, by=MOVED)
     whole = sum(  # read as one head, each shared key and value head is repeated
         np.size(value) * (config.group if name in KV_PARAMETERS else 1)
@@ -71,6 +72,7 @@ def _work_out(scene: Scene, head: int, focus: int) -> dict[str, str]:
         "key": literal(labels[looked_at]),
         "weight": plain(float(trace.pattern[head, focus, looked_at])),
         "row": str(row),
+        "row_head": str(row_head),
         "remainder": str(row % config.d_head),
         "feature": str(feature),
         "value": number(float(trace.q_full[focus, feature])),
@@ -78,6 +80,8 @@ def _work_out(scene: Scene, head: int, focus: int) -> dict[str, str]:
         "change": f"{change:.1e}",
         "strongest": str(strongest),
         "share": f"{100 * shares[strongest]:.0f}",
+        "weakest": str(weakest),
+        "least": plain(100 * shares[weakest] + 0.0, 0),
         "total": plain(float(np.sum(shares))),
         "parameters": f"{count_parameters(trace.weights):,}",
         "parameters_one": f"{whole:,}",

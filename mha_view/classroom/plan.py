@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import escape
+
 import streamlit as st
 
 from mha_view import state
@@ -115,6 +117,7 @@ def draw_question(words: Words, station: Station) -> None:
     facts = facts_of(state.scene(), words)
     with st.container(border=True, key="question"):
         st.markdown(f"##### {words('class.question')}")
+        st.html(f'<p class="sentence">{escape(state.scene().text)}</p>')
         st.markdown(words.lesson("class", f"ask_{station.page}", **facts))
         with st.container(key="revealed_question"):
             st.success(words.lesson("class", f"answer_{station.page}", **facts))

@@ -34,7 +34,7 @@ def draw_bar(words: Words, page: str) -> None:
         header = {
             "place": f"{scene.route if station else ''}:{scene.station if station else 0}:{page}",
             "station": "" if station is None else f"{scene.station + 1} / {_count(scene)} · ",
-            "slides": [*station.screens, "question"] if station and station.screens else [],
+            "slides": list(station.slides) if station else [],
             "hasBack": before is not None,
             "hasNext": after is not None,
             "onward": onward or words("present.last"),

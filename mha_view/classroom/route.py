@@ -30,7 +30,8 @@ class Station:
         page: the page's name.
         minutes: how long the class stays.
         query: the scene, as a query string; "" for what the reader has chosen.
-        screens: which of the page's screens are shown; all where there are none.
+        screens: which of the page's screens are shown, "question" for the one to the class; all
+            where there are none.
         play: the step at which the stage stands.
         note: what the teacher wants to remember.
     """
@@ -41,6 +42,12 @@ class Station:
     screens: tuple[str, ...] = ()
     play: int = 0
     note: str = ""
+
+    @property
+    def slides(self) -> tuple[str, ...]:
+        """The screens with the question to the class: at the end where it has no place."""
+        asked = not self.screens or "question" in self.screens
+        return self.screens if asked else (*self.screens, "question")
 
 
 @dataclass(frozen=True)
@@ -64,20 +71,24 @@ PLANS = {
     "long": Route(
         (
             Station("overview", 6, screens=("says", "stage")),
-            Station("tokens", 4, screens=("says", "table")),
-            Station("projection", 6, screens=("says", "q_full", "table")),
+            Station("tokens", 4, screens=("question", "says", "table")),
+            Station("projection", 6, screens=("says", "q_full", "question", "table")),
             Station("heads", 5, screens=("q", "table")),
-            Station("rope", 6, screens=("says", "rope_patterns", "meeting")),
-            Station("attention", 8, screens=("says", "links", "head_pattern", "table", "pattern")),
-            Station("output", 6, screens=("says", "out", "table", "shares")),
+            Station("rope", 6, screens=("says", "rope_patterns", "question", "meeting")),
+            Station(
+                "attention",
+                8,
+                screens=("says", "question", "links", "head_pattern", "table", "pattern"),
+            ),
+            Station("output", 6, screens=("says", "out", "table", "question", "shares")),
             Station("why_heads", 4, screens=("says", "one", "pattern")),
         )
     ),
     "short": Route(
         (
             Station("overview", 4, screens=("stage",)),
-            Station("attention", 5, screens=("links", "head_pattern", "table")),
-            Station("output", 3, screens=("table",)),
+            Station("attention", 5, screens=("question", "links", "head_pattern", "table")),
+            Station("output", 3, screens=("table", "question", "shares")),
             Station("why_heads", 3, screens=("one", "pattern")),
         )
     ),

@@ -85,6 +85,9 @@ def draw_table(page: Page) -> None:
     """Place, piece, kind, id and where in the text each token stands."""
     words, reading = page.words, page.reading
     tokens = reading.tokens
+    if len(tokens) <= MOST_PIECES:
+        st.html(f'<div class="wide scrolled" tabindex="0">{write_table(reading, words)}</div>')
+        return
     columns = {
         words("tokens.place"): list(range(len(tokens))),
         words("tokens.piece"): list(reading.labels),
@@ -107,6 +110,19 @@ def draw_table(page: Page) -> None:
         "start": [token.start for token in tokens], "end": [token.end for token in tokens],
     }  # fmt: skip
     draw_save("tokens", table, words, page.scene)
+
+
+def write_table(reading: Reading, words: Words) -> str:
+    """The same table as HTML, which can be uncovered line by line and printed."""
+    names = [words(f"tokens.{name}") for name in ("place", "piece", "kind", "id", "span")]
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
+    body = "".join(
+        f'<tr><td class="num">{place}</td><th scope="row"><bdi>{escape(label)}</bdi></th>'
+        f"<td>{escape(words(f'kind.{token.kind}'))}</td>"
+        f'<td class="num">{token.id}</td><td class="num">{token.start}–{token.end}</td></tr>'
+        for place, (token, label) in enumerate(zip(reading.tokens, reading.labels, strict=True))
+    )
+    return f'<table class="dimensions"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def draw_column(page: Page) -> None:

@@ -29,9 +29,13 @@ _, feature, token = page.picked_in(figure, results[figure].shape, largest)
 with st.container(border=True):
     reach = list(results.values())
     most = max(float(np.abs(result).max()) for result in reach)
-    st.markdown(f"##### {words('projection.results', reach=f'{most:.2f}')}")
+    if not page.scene.present:  # where each is shown alone
+        st.markdown(f"##### {words('projection.results', reach=f'{most:.2f}')}")
     for column, name in zip(st.columns(3, gap="xsmall"), results, strict=True):
         with column:
+            if page.scene.present:
+                symbol = trace[name].symbol
+                st.markdown(f"##### {words('projection.one', symbol=symbol, reach=f'{most:.2f}')}")
             drawn = feature_matrix(
                 trace[name], page.labels, words, reach=reach, bands=heads[name], bar=False
             )

@@ -14,7 +14,7 @@ import { drawAside } from "./aside.js";
 
 await loadStyles("plot.css");
 
-const ROUND_TILES = 185; // pixels above and below tiles that are presented: bar, titles, labels
+const ROUND_TILES = 140; // pixels above and below tiles that are presented, until they are drawn
 const SEND_AFTER = 120; // milliseconds without a further key before a pick goes to the server
 const views = new WeakMap();
 
@@ -48,6 +48,7 @@ class PlotView {
     this.turn = 0;
     this.picked = null;
     this.matrices = [];
+    this.around = ROUND_TILES;
   }
 
   async update(component) {
@@ -110,6 +111,7 @@ class PlotView {
     const built = this.build(theme, width);
     this.built = { ...built, width, tall: this.tall };
     this.root.style.setProperty("--wide", width); // for paper
+    this.root.style.setProperty("--high", built.layout.height);
     this.offer(built.matrices);
     this.isDrawn = false; // what a cell's size on the screen is will be known only then
     const marks = this.marks();
@@ -145,13 +147,16 @@ class PlotView {
 
   /** What the labels take from the width is known only after drawing; true if it is news.
    *  Learned once for a width and a grid: later redraws must not move what a reader zoomed. */
-  learnInset({ width, revision }) {
-    const occasion = `${width} ${revision}`;
-    if (this.occasion === occasion) return false;
-    this.occasion = occasion;
-    const inset = width - this.canvas._fullLayout._size.w;
-    const isNews = Math.abs(inset - (this.inset ?? -1)) > 3;
+  learnInset({ width, tall, revision }) {
+    const room = `${width} ${tall}`;
+    if (this.learned?.room !== room) this.learned = { room, grids: new Set() };
+    if (this.learned.grids.has(revision)) return false;
+    this.learned.grids.add(revision);
+    const { width: wide, height, _size: inner } = this.canvas._fullLayout;
+    const [inset, around] = [wide - inner.w, height - inner.h];
+    const isNews = Math.abs(inset - (this.inset ?? -1)) > 3 || (tall && Math.abs(around - this.around) > 3);
     this.inset = inset;
+    if (tall) this.around = around;
     return isNews;
   }
 
@@ -173,7 +178,7 @@ class PlotView {
     const across = width - (aside ? aside.inset : this.inset ?? margin.l + margin.r);
     const traces = (figure.data ?? []).map((trace) => fit(trace));
     const parts = traces.map((trace, index) =>
-      arrange(trace, index, across, letter, tall && tall - ROUND_TILES, aside?.columns));
+      arrange(trace, index, across, letter, tall && tall - this.around, aside?.columns));
     const tiles = parts.find((part) => part.layout.grid)?.layout;
     const layout = {
       template: base, uirevision: "keep", hovermode: "closest", autosize: false,
@@ -188,7 +193,7 @@ class PlotView {
     layout.dragmode ??= matchMedia("(pointer: coarse)").matches ? false : "zoom";
     if (tiles) {
       const labels = parts.find((part) => part.layout.grid).trace.meta;
-      const size = tall ? { letter, tall } : aside ? { most: aside.letter } : {};
+      const size = tall ? { letter, tall, around: this.around } : aside ? { most: aside.letter } : {};
       placeTiles(layout, tiles, tall || aside ? null : this.height(), { ...figure.layout?.meta, ...labels }, theme, across, size);
     }
     return {

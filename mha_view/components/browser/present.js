@@ -15,6 +15,7 @@ const GIVE_UP = 15000; // milliseconds after which a page that did not come may 
 const ANYWHERE = { PageDown: 1, PageUp: -1 };
 const ELSEWHERE = { ArrowRight: 1, ArrowDown: 1, " ": 1, ArrowLeft: -1, ArrowUp: -1 };
 const TYPED_INTO = "input:not([type=radio]), textarea, select, [contenteditable], [role=combobox], [role=listbox], [role=dialog]";
+const NOTHING = { leaves: [] };
 const views = new WeakMap();
 
 export async function render(component) {
@@ -46,6 +47,7 @@ class Presenter {
     this.at = 0;
     this.shown = 0;
     this.wanted = null;
+    this.way = 0;
     this.leaving = 0;
     this.press = (event) => this.hear(event);
     this.resize = () => this.apply();
@@ -56,6 +58,15 @@ class Presenter {
       clearTimeout(this.waiting);
       this.waiting = setTimeout(() => this.apply(), SETTLE);
     });
+  }
+
+  get app() {
+    return document.querySelector('[data-testid="stApp"]');
+  }
+
+  /** Whether more of the page may be coming. */
+  get isRunning() {
+    return this.app?.dataset.testScriptState !== "notRunning";
   }
 
   get main() {
@@ -79,37 +90,45 @@ class Presenter {
       this.shown = 0;
       this.leaving = 0;
       this.wanted = null;
+      this.isBack = this.way < 0; // whoever goes back comes to the end of the page before
+      this.way = 0;
       document.querySelector('[data-testid="stMain"]')?.scrollTo(0, 0);
     }
     this.back.setAttribute("aria-label", header.words.back);
     this.next.setAttribute("aria-label", header.words.next);
     this.clock.update(header.clock, header.words);
     this.watcher.observe(this.main, { childList: true, subtree: true });
+    this.watcher.observe(this.app, { attributeFilter: ["data-test-script-state"] });
     this.apply();
   }
 
   /** The screens as the page is now: those that the link asks for, where it does. */
   collect() {
     const found = findSlides(this.main);
-    const asked = this.header.slides
-      .map((name) => found.find((slide) => slide.name === name)).filter(Boolean);
-    const slides = asked.length ? asked : found;
-    // While a page is on its way, parts of it are missing: what was wanted is shown once it is there.
-    const place = slides.findIndex((slide) => slide.name === this.wanted);
-    this.slides = slides;
-    if (this.wanted === null) this.at = 0;
-    else if (place >= 0) this.at = place;
-    this.at = Math.max(0, Math.min(this.at, slides.length - 1));
+    const named = (name) => found.find((slide) => slide.name === name);
+    const { slides: names } = this.header;
+    const asked = names.map(named).filter(Boolean);
+    this.slides = asked.length ? asked : found;
+    const name = this.wanted ?? (this.isBack ? names.at(-1) : names[0]);
+    // While a page is on its way, parts of it are missing: no other is shown in their place.
+    this.isComing = this.isRunning && (name === undefined ? this.isBack : !named(name));
+    const last = this.slides.length - 1;
+    const place = this.slides.findIndex((slide) => slide.name === name);
+    if (place >= 0) this.at = place;
+    else if (this.wanted === null) this.at = this.isBack ? last : 0;
+    this.at = Math.max(0, Math.min(this.at, last));
   }
 
   apply() {
     if (!this.header || !this.main) return;
     this.collect();
-    const slide = this.slides[this.at];
+    const slide = this.isComing ? NOTHING : this.slides[this.at];
     document.documentElement.toggleAttribute("data-whole", !slide);
     if (!slide) return;
     showSlide(this.main, slide);
     this.lines = linesOf(slide);
+    if (this.isComing) return;
+    if (this.isBack) Object.assign(this, { isBack: false, wanted: slide.name, shown: this.lines.length });
     uncover(this.lines, this.shown);
     setRoom(this.measure(slide));
     this.tell(slide);
@@ -162,7 +181,8 @@ class Presenter {
 
   /** One line on; after the last the next screen; after that the next page. Back the same way. */
   move(way) {
-    if (Date.now() < this.leaving) return;
+    if (this.isComing) this.apply(); // what was awaited may be here by now
+    if (this.isComing || Date.now() < this.leaving) return;
     this.clock.begin();
     const count = this.lines?.length ?? 0;
     if (way > 0 && this.shown < count) return this.uncoverTo(this.shown + 1);
@@ -177,6 +197,7 @@ class Presenter {
 
   uncoverTo(count) {
     this.shown = count;
+    this.wanted = this.slides[this.at].name;
     uncover(this.lines, count);
     this.lines[count - 1]?.scrollIntoView({ block: "nearest" });
     this.tell(this.slides[this.at]);
@@ -187,10 +208,10 @@ class Presenter {
   }
 
   go(way) {
-    const app = document.querySelector('[data-testid="stApp"]');
-    if (app?.dataset.testScriptState !== "notRunning") return; // more of this page may be coming
+    if (this.isRunning) return;
     if (way > 0 ? !this.header.hasNext : !this.header.hasBack) return;
     this.leaving = Date.now() + GIVE_UP;
+    this.way = way;
     this.component.setStateValue("go", { way, from: this.header.place, turn: Date.now() });
   }
 

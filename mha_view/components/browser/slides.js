@@ -10,6 +10,8 @@ const ASIDE = [
   "scale", "example_chips", "save_page",
 ].map((key) => `.st-key-${key}`).join(",");
 const NEVER = `${ASIDE},[class*="st-key-pick_"],[data-testid="stExpander"],[data-testid="stEmpty"]`;
+// What will be a picture or a table once the browser has what draws it.
+const COMING = '[data-testid="stBidiComponentRegular"]:not([aria-busy="false"]), [data-testid="stSkeleton"]';
 const REVEALED = '[class*="st-key-revealed"]';
 const HEADINGS = "h1,h2,h3,h4,h5,h6";
 
@@ -62,7 +64,7 @@ function besideMain(leaves) {
 /** What a place on the page is to a class; null for what is not shown. */
 function read(node) {
   if (node.closest(NEVER) || node.querySelector('[data-testid="stEmpty"]')) return null;
-  const figure = node.querySelector(".th-plot:not(.th-small)");
+  const figure = node.querySelector(".th-plot:not(.th-small)") ?? node.querySelector(COMING);
   const isMain = Boolean(figure || node.querySelector('table, [data-testid="stDataFrame"], [data-testid="stRadio"]')) &&
     !node.closest(REVEALED);
   if (!isMain && !node.innerText?.trim() && !node.textContent.trim()) return null;

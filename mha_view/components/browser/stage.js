@@ -104,7 +104,9 @@ class StageView {
 
   resize() {
     const width = Math.round(this.root.clientWidth);
-    if (this.layout && width && width !== this.drawnWidth) this.draw();
+    // Presented, words that came or wrapped later may have pushed the picture off the screen.
+    const isOver = room() && !this.header?.small && this.root.offsetHeight > room() + 1;
+    if (this.layout && width && (width !== this.drawnWidth || isOver)) this.draw();
   }
 
   draw() {
@@ -113,13 +115,16 @@ class StageView {
     this.drawnWidth = Math.round(this.root.clientWidth);
     const letter = parseFloat(getComputedStyle(this.root).fontSize);
     const around = [this.sentence, this.legend, this.root.querySelector(".th-layer-bar")];
-    const taken = around.reduce((sum, part) => sum + (part?.offsetHeight ?? 0) + 6, 0);
+    const taken = this.layout
+      ? this.root.offsetHeight - this.board.offsetHeight
+      : around.reduce((sum, part) => sum + (part?.offsetHeight ?? 0) + 6, 0);
     this.layout = layOut({
       tall: room() && !header.small ? room() - taken : null,
       width: this.drawnWidth || 900, letter, small: header.small, open: header.small ? null : this.head,
       sizes: { ...header.sizes, columns: header.blocks.x.values.shape[1] },
     });
     this.root.style.setProperty("--wide", Math.ceil(this.layout.width)); // for paper
+    this.root.style.setProperty("--high", Math.ceil(this.layout.height));
     this.board.style.width = `${this.layout.width}px`;
     this.board.style.height = `${Math.ceil(this.layout.height)}px`;
     this.paintBlocks();

@@ -11,21 +11,25 @@ const BAR_ROOM = 14; // pixels beside it, where half of its last number stands
 
 /** Axes, height, backgrounds, titles and colour bar for a grid of tiles. */
 export function placeTiles(
-  layout, { cells, titles, grid }, height, labels, theme, room, { letter = 0, tall = null, most = 12 } = {},
+  layout, { cells, titles, grid }, height, labels, theme, room, { letter = 0, tall = 0, around = 0, most = 12 } = {},
 ) {
-  layBarAbove(layout);
+  if (!letter) layBarAbove(layout); // presented, it is the height that is wanting
   const { margin } = layout;
   const pixels = height ? (height - margin.t - margin.b) / cells.high : grid.cell;
-  const around = margin.t + margin.b + (labels.rows ? Math.max(40, 3.6 * letter) : 0);
-  const cell = Math.min(grid.cell, tall ? (tall - around) / cells.high : pixels);
+  const cell = Math.min(grid.cell, letter ? (tall - around) / cells.high : pixels);
   const hasLabels = (letter || cell >= 13) && labels.rows;
   // Plotly makes room for the labels itself; the height allows for them so that cells stay square.
-  const below = margin.b + (hasLabels ? Math.max(40, 3.6 * letter) : 0);
-  layout.height = height ?? Math.round(cells.high * cell + margin.t + below);
+  const below = letter ? around : margin.t + margin.b + (hasLabels ? 40 : 0);
+  layout.height = height ?? Math.round(cells.high * cell + below);
   layout.uirevision = `${layout.uirevision} ${cells.wide} ${cells.high}`;
   const bare = { showgrid: false, zeroline: false, showticklabels: false, ticks: "" };
-  // Left-aligned square cells: what the grid does not fill stays empty at the right.
-  layout.xaxis = { ...bare, range: [-0.5, Math.max(cells.wide, room / cell) - 0.5], ...layout.xaxis };
+  // Left-aligned square cells: what the grid does not fill stays empty at the right; presented, on
+  // both sides, so that the axis is named in the middle of the tiles.
+  const free = Math.max(0, 1 - (cells.wide * cell) / room);
+  const across = letter ? { domain: [free / 2, 1 - free / 2] } : {};
+  const end = letter ? cells.wide : Math.max(cells.wide, room / cell);
+  layout.xaxis = { ...bare, ...across, range: [-0.5, end - 0.5], ...layout.xaxis };
+  if (letter && hasBar(layout)) layout.coloraxis = besideTiles(layout.coloraxis, 1 - free / 2);
   layout.yaxis = {
     ...bare, scaleanchor: "x", constrain: "domain", constraintoward: "top",
     range: [cells.high - 0.5, -0.5], ...layout.yaxis,
@@ -134,6 +138,11 @@ function hasBar({ coloraxis }) {
   return coloraxis && coloraxis.showscale !== false;
 }
 
+/** The colour bar stands at the right of the grid. */
+function besideTiles(coloraxis, x) {
+  return { ...coloraxis, colorbar: { ...coloraxis.colorbar, x, xanchor: "left", xpad: 24, len: 0.9 } };
+}
+
 /** The colour bar lies over the grid, where it takes no width from it. */
 function layBarAbove(layout) {
   if (!hasBar(layout)) return;
@@ -153,16 +162,16 @@ function layBarAbove(layout) {
 function labelTiles(layout, grid, { rows, columns }, cell, letter, most) {
   const escape = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   // Presented, every second label of a tile is left out where all would lie on one another.
-  const step = letter ? Math.max(1, Math.ceil((1.2 * LETTER) / cell)) : 1;
-  const along = (count, labels, start) =>
+  const stepOf = (share) => (letter ? Math.max(1, Math.ceil((share * LETTER) / cell)) : 1);
+  const along = (count, labels, start, step) =>
     Array.from({ length: count }, (_, index) => [start + index, escape(labels[index] ?? "")])
       .filter((_, index) => index % step === 0);
   const down = Array.from({ length: grid.rows }, (_, row) =>
-    along(grid.height, rows, tileCorner(grid, row * grid.columns).top)).flat();
+    along(grid.height, rows, tileCorner(grid, row * grid.columns).top, stepOf(1.3))).flat();
   // A place without a tile has no labels under it.
   const last = grid.count - (grid.rows - 1) * grid.columns;
   const across = Array.from({ length: last }, (_, column) =>
-    along(grid.breadth, columns ?? rows, tileCorner(grid, column).left)).flat();
+    along(grid.breadth, columns ?? rows, tileCorner(grid, column).left, stepOf(1.6))).flat();
   const show = (pairs) => ({
     showticklabels: true, tickvals: pairs.map(([at]) => at), ticktext: pairs.map(([, text]) => text),
     tickfont: { size: letter ? LETTER : Math.min(most, Math.round(cell * 0.8)) },
