@@ -18,17 +18,16 @@ COUNTED = {"layer": 0, "head": 1, "other_layer": 0, "other_head": 1}
 
 def link_of(scene: Scene) -> dict[str, str]:
     """The query parameters of what is shown of a scene."""
-    layers, heads = sizes_of(scene)
-    bounded = {
-        field: min(getattr(scene, field), (layers, heads)[which] - 1)
-        for field, which in COUNTED.items()
-    }
-    picked = scene.picked
+    sizes = _sizes_by_field(scene)
+    bounded = {field: min(getattr(scene, field), most - 1) for field, most in sizes.items()}
+    picked, heads = scene.picked, sizes_of(scene)[1]
     if picked is not None and picked.figure in HEADED and picked.head >= heads:
         picked = None
     if stands_in(scene):  # the cell is of another model's tokens
         picked = None
     shown = scene.with_(**bounded, off=existing_off(scene), picked=picked)
+    if scene.against == "weights" and scene.other_weights == "real":
+        shown = shown.with_(other_real=real.second_name(scene))
     if (card := real.card_of(scene)) is not None:
         known = real.SHELF.digest_of(card.name)
         shown = shown.with_(real=card.name, digest=scene.digest or known)
@@ -47,23 +46,47 @@ def refuse_missing(scene: Scene, link: Mapping[str, str]) -> tuple[Scene, list[s
         The scene with the default in their place, and the offending parameters as `read_link`
         gives them. A cell of a model that is not here is left out.
     """
-    sizes, picked = sizes_of(scene), scene.picked
-    has_cell = picked is not None and picked.figure in HEADED and picked.head >= sizes[1]
+    sizes, picked = _sizes_by_field(scene), scene.picked
+    n_heads = sizes_of(scene)[1]
+    has_cell = picked is not None and picked.figure in HEADED and picked.head >= n_heads
     missing = ["cell"] if has_cell and "cell" in link else []
     missing += [
         name
         for name, field in FIELD_OF.items()
-        if name in link and field in COUNTED and getattr(scene, field) >= sizes[COUNTED[field]]
+        if name in link and field in COUNTED and getattr(scene, field) >= sizes[field]
     ]
     if "off" in link and existing_off(scene) != scene.off:
         missing.append("off")
     fields = {FIELD_OF[name] for name in missing}
-    if "picked" in fields and scene.head >= sizes[1]:  # which the cell had brought along
+    if "picked" in fields and scene.head >= n_heads:  # which the cell had brought along
         fields.add("head")
     standing = {field: DEFAULTS[field] for field in fields}
     if stands_in(scene):
         standing["picked"] = None
     return scene.with_(**standing), [f"{name}={link[name]}"[:40] for name in missing]
+
+
+def _sizes_by_field(scene: Scene) -> dict[str, int]:
+    """How many layers or heads there are for each field that counts them."""
+    own, other = sizes_of(scene), sizes_of(other_of(scene))
+    return {
+        field: (other if field.startswith("other_") else own)[which]
+        for field, which in COUNTED.items()
+    }
+
+
+def has_own_head(scene: Scene) -> bool:
+    """Whether a second reading by other weights chooses its own layer and head: where either side
+    is another people's model, whose heads have nothing to do with the others'."""
+    return scene.against == "weights" and "real" in (scene.weights, scene.other_weights)
+
+
+def other_of(scene: Scene) -> Scene:
+    """What the second reading's layer and head are of: the scene's weights, or the other ones."""
+    if not has_own_head(scene):
+        return scene
+    name = real.second_name(scene)
+    return scene.with_(weights=scene.other_weights, real=name, layer=scene.other_layer)
 
 
 def stands_in(scene: Scene) -> bool:

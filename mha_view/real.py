@@ -57,6 +57,17 @@ def card_of(scene: Scene) -> ModelCard | None:
     return next((card for card in usable() if scene.real in ("", card.name)), None)
 
 
+def second_name(scene: Scene) -> str:
+    """The model that a scene's second reading is of: the one it names, else the first that is not
+    the scene's own; "" where there is none."""
+    if scene.other_real:
+        return scene.other_real
+    own = card_of(scene)
+    every = [card.name for card in usable()]
+    others = [name for name in every if own is None or name != own.name]
+    return next(iter(others or every), "")
+
+
 def nearest_to(name: str) -> ModelCard | None:
     """The model whose name has most in common with one that is not there."""
     from difflib import SequenceMatcher

@@ -158,6 +158,8 @@ class Scene:
         against: what the second reading of the comparison differs in.
         other_text, other_layer, other_head, other_mask, other_weights: the second reading's; a
             head of -1 is another one than the first reading's.
+        other_real: which model's weights, where they are another people's; "" for the first that is
+            not the scene's own.
         other_step: the second reading's training step; the first shipped checkpoint at or after.
         model: whose sizes are shown: a bundled config's name, "file" or "hand".
         config_text: the config pasted or dropped, exactly as it is.
@@ -253,6 +255,7 @@ class Scene:
     other_head: int = -1
     other_mask: MaskName = "two_way"
     other_weights: WeightsName = "article"
+    other_real: str = ""
     other_step: int = 0
     model: str = "llama3.1-8b"
     config_text: str = ""
@@ -596,6 +599,7 @@ CODECS: dict[str, Codec] = {
     "other_head": whole("head2", -1, 127),
     "other_mask": one_of("mask2", MaskName),
     "other_weights": one_of("weights2", WeightsName),
+    "other_real": Codec("real2", read_real, lambda name: quote(name, safe="")),
     "other_step": whole("step2", 0, 10_000_000),
     "model": Codec("model", read_model, str),
     "part": Codec("part", read_part, str),

@@ -41,7 +41,7 @@ def merge_tokens(pattern: Array, groups: Sequence[Sequence[int]]) -> Array:
 
     Args:
         pattern: [..., query, key].
-        groups: places, each in one group, in order.
+        groups: places, each in one group at most, in order; those in none are left out.
 
     Returns:
         [..., group, group].

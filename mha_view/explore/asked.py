@@ -9,7 +9,7 @@ from mha_core.heads.measures import entropy
 from mha_view.closing import Question
 from mha_view.explore import again
 from mha_view.explore.board import Board
-from mha_view.explore.compare import Side
+from mha_view.explore.compare import Side, is_cut_apart
 from mha_view.explore.continuing import Text
 from mha_view.explore.losses import losses_of
 from mha_view.explore.training import CURVES, shipped_curves
@@ -43,7 +43,7 @@ def ask_gallery(board: Board) -> Question | None:
 def ask_compare(board: Board, sides: tuple[Side, Side]) -> Question | None:
     """What the differences of a row add up to."""
     words, (first, second) = board.words, sides
-    if len(first.labels) != len(second.labels):
+    if len(first.labels) != len(second.labels) or is_cut_apart(first, second):
         return None
     row = min(board.focus, len(first.labels) - 1)
     change = second.pattern[row] - first.pattern[row]

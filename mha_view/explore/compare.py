@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 
 from mha_core.errors import TwelveHeadsError
 from mha_core.heads.measures import MEASURES, Seen
-from mha_core.heads.regroup import divergences, moved
+from mha_core.heads.regroup import divergences, merge_tokens, moved
+from mha_core.language.alignment import Span, align_tokens
 from mha_view import compute, heavy, real, state, thread
 from mha_view.about import About
 from mha_view.explore import checkpoints, live_run
@@ -19,6 +21,7 @@ from mha_view.explore.board import Board
 from mha_view.explore.passport import counted_note
 from mha_view.figures import explore
 from mha_view.grouping import Grouping, group_tokens
+from mha_view.link import has_own_head, other_of, sizes_of
 from mha_view.panel import literal
 from mha_view.scene import Against, MaskName, Scene, WeightsName
 from mha_view.show import show
@@ -41,6 +44,7 @@ class Side:
         seen: what it was made from.
         outside: in which ways trained weights are used as they were not trained.
         grouping: which tokens are drawn as one.
+        spans: the characters that each token covers, from where to where.
     """
 
     title: str
@@ -50,6 +54,7 @@ class Side:
     seen: Seen
     outside: tuple[str, ...]
     grouping: Grouping
+    spans: tuple[Span, ...]
 
     @property
     def shown(self) -> NDArray[Any]:
@@ -67,11 +72,11 @@ def make_side(scene: Scene, layer: int, head: int, title: str, step: int | None 
         title: what it is.
         step: a checkpoint of the training run instead of the final weights.
     """
-    reading = compute.reading_of(scene)
     if step is None:
         layers = list(heavy.read_of(Words(state.scene().lang), scene).patterns)
     else:
         layers = list(checkpoints.patterns_at(scene, step))
+    reading = compute.reading_of(scene)
     patterns = layers[min(layer, len(layers) - 1)]
     seen = Seen(
         compute.keep_of(scene, len(reading)),
@@ -80,7 +85,8 @@ def make_side(scene: Scene, layer: int, head: int, title: str, step: int | None 
     pattern = patterns[min(head, len(patterns) - 1)]
     grouping = group_tokens(reading.tokens, scene.text, whole_words=scene.whole_words)
     outside = tuple(compute.outside_training(scene))
-    return Side(title, scene.text, reading.labels, pattern, seen, outside, grouping)
+    spans = tuple((token.start, token.end) for token in reading.tokens)
+    return Side(title, scene.text, reading.labels, pattern, seen, outside, grouping, spans)
 
 
 def choices(scene: Scene) -> list[str]:
@@ -97,17 +103,18 @@ def as_shown(scene: Scene) -> Scene:
     """The scene with a second reading that there is: its layer, head and step within what exists,
     and something to differ in that is possible."""
     now, possible = compute.resolve(scene), choices(scene)
-    layer = min(now.other_layer, compute.n_layers_of(now) - 1)
-    first = (min(now.layer, compute.n_layers_of(now) - 1), thread.head_of(now))
-    another = 0 if (layer, 1) == first else 1
     step = checkpoints.nearest_step(now.other_step) if "checkpoint" in possible else now.other_step
-    return now.with_(
+    now = now.with_(
         against=now.against if now.against in possible else "head",
+        other_step=step, other_real=real.second_name(now),
+    )  # fmt: skip
+    n_layers, n_heads = sizes_of(other_of(now))
+    layer = min(now.other_layer, n_layers - 1)
+    first = (min(now.layer, compute.n_layers_of(now) - 1), thread.head_of(now))
+    another = 0 if (layer, 1) == first and not has_own_head(now) else 1
+    return now.with_(
         other_layer=layer,
-        other_head=min(
-            another if now.other_head < 0 else now.other_head, compute.config_of(now).n_heads - 1
-        ),
-        other_step=step,
+        other_head=min(another if now.other_head < 0 else now.other_head, n_heads - 1),
     )
 
 
@@ -129,12 +136,7 @@ def draw_controls(board: Board) -> str:
 def _draw_choice(words: Words, now: Scene) -> None:
     """The control for the second reading."""
     if now.against == "head":
-        n_layers, n_heads = compute.n_layers_of(now), compute.config_of(now).n_heads
-        if n_layers > 1:
-            st.number_input(words("compare.layer"), 0, n_layers - 1, width=130,
-                            **state.bind("other_layer", shown=now.other_layer))  # fmt: skip
-        st.number_input(words("compare.head"), 0, n_heads - 1, width=130,
-                        **state.bind("other_head", shown=now.other_head))  # fmt: skip
+        _draw_head(words, now)
     elif now.against == "mask":
         st.selectbox(words("compare.mask"), get_args(MaskName), width=260,
                      format_func=lambda name: words(f"mask.{name}"),
@@ -144,11 +146,42 @@ def _draw_choice(words: Words, now: Scene) -> None:
         st.selectbox(words("compare.weights"), names, width=260,
                      format_func=lambda name: words(f"weights.{name}"),
                      **state.bind("other_weights"))  # fmt: skip
+        if now.other_weights == "real":
+            _draw_model(words, now)
+        if has_own_head(now):
+            _draw_head(words, now)
     elif now.against == "text":
         st.text_input(words("compare.text"), width=420, **state.bind("other_text"))
     elif now.against == "checkpoint":
         st.select_slider(words("compare.step"), checkpoints.list_steps(), width=320,
                          **state.bind("other_step", shown=now.other_step))  # fmt: skip
+
+
+def _draw_head(words: Words, now: Scene) -> None:
+    """The second reading's layer and head."""
+    n_layers, n_heads = sizes_of(other_of(now))
+    if n_layers > 1:
+        st.number_input(words("compare.layer"), 0, n_layers - 1, width=130,
+                        **state.bind("other_layer", shown=now.other_layer))  # fmt: skip
+    st.number_input(words("compare.head"), 0, max(n_heads - 1, 1), width=130,
+                    **state.bind("other_head", shown=now.other_head))  # fmt: skip
+
+
+def _draw_model(words: Words, now: Scene) -> None:
+    """The second reading's model; one that is not here is said to be gone, and the nearest offered,
+    and the page ends."""
+    names = [card.name for card in real.usable()]
+    if now.other_real in names:
+        st.selectbox(words("real.label"), names, width=260,
+                     **state.bind("other_real", shown=now.other_real))  # fmt: skip
+        return
+    nearest = real.nearest_to(now.other_real)
+    key = "real.gone" if nearest else "real.gone.none"
+    st.warning(words(key, name=literal(now.other_real or "?")))
+    if nearest is not None:
+        st.button(words("real.nearest", name=nearest.name), key="other_nearest", type="primary",
+                  **state.setter(other_real=nearest.name))  # fmt: skip
+    st.stop()
 
 
 def make_sides(board: Board, against: str) -> tuple[Side, Side]:
@@ -174,7 +207,10 @@ def make_sides(board: Board, against: str) -> tuple[Side, Side]:
         "text": now.other_text,
         "weights": now.other_weights,
     }
+    own_head = has_own_head(now)
     second = now.with_(**{against: changes[against]})
+    if second.weights == "real":
+        second = second.with_(real=now.other_real if against == "weights" else now.real)
     if not second.text.strip():
         st.info(words("sentence.empty"))
         st.stop()
@@ -182,6 +218,12 @@ def make_sides(board: Board, against: str) -> tuple[Side, Side]:
         live_run.draw_notice(words, second)
     second = compute.resolve(second)
     try:
+        if own_head:
+            return (
+                make_side(now, layer, head, _name_head(now, layer, head, words)),
+                make_side(second, now.other_layer, now.other_head,
+                          _name_head(second, now.other_layer, now.other_head, words)),
+            )  # fmt: skip
         return (
             make_side(now, layer, head, _name(now, against, words)),
             make_side(second, layer, head, _name(second, against, words)),
@@ -189,6 +231,13 @@ def make_sides(board: Board, against: str) -> tuple[Side, Side]:
     except TwelveHeadsError as error:
         st.error(words.error(error))
         st.stop()
+
+
+def _name_head(scene: Scene, layer: int, head: int, words: Words) -> str:
+    """A side by its model, layer and head."""
+    card = real.card_of(scene)
+    model = words(f"weights.{scene.weights}") if card is None else literal(card.name)
+    return words("compare.of_model", model=model, head=words("board.short", layer=layer, head=head))
 
 
 def _name(scene: Scene, against: str, words: Words) -> str:
@@ -225,6 +274,9 @@ def draw_difference(board: Board, sides: tuple[Side, Side]) -> None:
     words = board.words
     first, second = sides
     st.markdown(f"##### {words('compare.difference')}")
+    if is_cut_apart(first, second):
+        _draw_aligned(first, second, words)
+        return
     alike = len(first.labels) == len(second.labels)
     if len(first.grouping.labels) == len(second.grouping.labels):
         _draw_apart(first, second, words)
@@ -240,6 +292,46 @@ def draw_difference(board: Board, sides: tuple[Side, Side]) -> None:
         return
     share = moved(first.pattern, second.pattern, either)
     st.markdown(words("compare.apart", bits=f"{apart:.3f}", moved=f"{share:.0%}"))
+
+
+def is_cut_apart(first: Side, second: Side) -> bool:
+    """Whether both read one text, cut into other tokens."""
+    return first.text == second.text and first.spans != second.spans
+
+
+def _draw_aligned(first: Side, second: Side, words: Words) -> None:
+    """The difference over the stretches of the text that both cut alike, and what is left out."""
+    stretches = align_tokens(first.text, first.spans, second.spans)
+    if not stretches:
+        st.info(words("compare.lengths", first=len(first.labels), second=len(second.labels)))
+        return
+    groups = [[each.first for each in stretches], [each.second for each in stretches]]
+    patterns = [
+        over_groups(side.pattern, side.seen.keep, each)
+        for side, each in zip((first, second), groups, strict=True)
+    ]
+    labels = [first.text[each.start : each.end] for each in stretches]
+    merged = any(len(group) > 1 for each in groups for group in each)
+    drawn = explore.difference(patterns[0], patterns[1], labels, labels, words, merged=merged)
+    told = words("compare.minus", first=first.title, second=second.title)
+    show(drawn, words, about=About(second.text, told))
+    outside = [1 - float(np.nansum(pattern, axis=1).mean()) for pattern in patterns]
+    st.caption(
+        words(
+            "compare.aligned", n=len(stretches), first=len(first.labels),
+            second=len(second.labels), left=f"{outside[0]:.0%}", right=f"{outside[1]:.0%}",
+        )
+    )  # fmt: skip
+
+
+def over_groups(
+    pattern: NDArray[Any], keep: NDArray[np.bool_], groups: Sequence[tuple[int, ...]]
+) -> NDArray[np.float64]:
+    """A pattern [query, key] over groups of tokens, NaN where none of a group may look at any of
+    another's. Tokens in no group are left out, and rows are not scaled up for them."""
+    may_look = merge_tokens(keep.astype(np.float64), groups) > 0
+    found: NDArray[np.float64] = np.where(may_look, merge_tokens(pattern, groups), np.nan)
+    return found
 
 
 def _apart(side: Side) -> Side:

@@ -13,9 +13,11 @@ from typing import get_args
 import numpy as np
 
 from mha_core.heads.measures import MEASURES, Seen
+from mha_core.language.alignment import align_tokens
 from mha_view import compute, live
 from mha_view.as_python import mask_call, write_patterns
 from mha_view.grouping import Grouping, group_tokens
+from mha_view.link import has_own_head
 from mha_view.scene import MaskName, Scene
 from mha_view.snippets import join
 
@@ -135,12 +137,13 @@ def compare(scene: Scene) -> Lines:
     elif now.against == "text":
         other = now.with_(text=now.other_text)
     elif now.against == "weights":
-        other = compute.resolve(now.with_(weights=now.other_weights))
+        name = now.other_real if now.other_weights == "real" else now.real
+        other = compute.resolve(now.with_(weights=now.other_weights, real=name))
     elif now.against == "checkpoint":
         from mha_view.explore.checkpoints import final_step
 
         step = None if now.other_step == final_step() else now.other_step
-    is_head = now.against == "head"
+    is_head = now.against == "head" or has_own_head(now)
     first, second = write_patterns(now), write_patterns(other, step)
     at = _head_at(now, now.layer, now.head)
     parts = ["import numpy as np", first, f"one, keep_one = {at}, traces[0].keep"]
@@ -156,7 +159,10 @@ def compare(scene: Scene) -> Lines:
     groupings = [_grouping(each, hide=False) for each in (now, other)]
     for name, short, grouping in zip(("first", "second"), ("one", "two"), groupings, strict=True):
         lines[name] = _imports_for(grouping) + f"{name} = {_regrouped(short, grouping)}"
-    if len(groupings[0].labels) == len(groupings[1].labels):
+    aligned = _aligned(now, other)
+    if aligned:
+        lines["difference"] = aligned
+    elif len(groupings[0].labels) == len(groupings[1].labels):
         lines["difference"] = "difference = second - first"
     elif len(compute.reading_of(now)) == len(compute.reading_of(other)):
         lines["difference"] = "difference = two - one"
@@ -180,6 +186,24 @@ def compare(scene: Scene) -> Lines:
             "}"
         )
     return lines
+
+
+def _aligned(now: Scene, other: Scene) -> str:
+    """The difference over the stretches of one text that two readings cut alike; "" for readings
+    that cut it alike all over, or read different texts."""
+    spans = [
+        [(token.start, token.end) for token in compute.reading_of(each).tokens]
+        for each in (now, other)
+    ]
+    if now.text != other.text or spans[0] == spans[1]:
+        return ""
+    stretches = align_tokens(now.text, *spans)
+    return (
+        "from mha_core.heads.regroup import merge_tokens\n"
+        f"covers_one = {[list(each.first) for each in stretches]}\n"
+        f"covers_two = {[list(each.second) for each in stretches]}\n"
+        "difference = merge_tokens(two, covers_two) - merge_tokens(one, covers_one)"
+    )
 
 
 def _head_at(scene: Scene, layer: int, head: int) -> str:

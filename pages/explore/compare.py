@@ -26,8 +26,9 @@ with left.container(border=True, height="stretch"):
 with right.container(border=True, height="stretch"):
     compare.draw_numbers(board, sides)
 
-with st.expander(board.words("compare.masks")):
-    compare.draw_masks(board)
+if board.scene.weights != "real":  # which is read with its own mask
+    with st.expander(board.words("compare.masks")):
+        compare.draw_masks(board)
 
 draw_reading_on(board, ask_compare(board, sides))
 draw_python("compare", board.words, board.scene)

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
+from tokenizers.processors import TemplateProcessing
 
 from mha_core.errors import DataError
+from mha_core.language.alignment import align_tokens
 from mha_core.model.edits import Edits, forbid_edges, zeros_for
 from mha_core.real.capture import capture
 from mha_core.real.edited import run_edited
@@ -20,10 +22,10 @@ from mha_core.real.load import RealModel
 from mha_core.real.pairs import score_pairs
 from mha_view import by_hand, compute, real, real_walk, thread
 from mha_view.components.wall import _head
-from mha_view.explore import board, changed, known
+from mha_view.explore import board, changed, compare, known
 from mha_view.figures import explore
 from mha_view.footprint import footprint
-from mha_view.link import link_of, refuse_missing
+from mha_view.link import link_of, other_of, refuse_missing
 from mha_view.menu import ORDER
 from mha_view.page_python import write_page
 from mha_view.scene import Ablation, Picked, Scene, read_link, write_link
@@ -45,12 +47,22 @@ WALK = ("overview", "tokens", "projection", "heads", "rope", "attention", "conca
 PAGES = [*WALK, "gallery", "compare", "continue"]
 
 
+def _putting_tokens_round(tokenizer: Any) -> Any:
+    """The same tokenizer, which says where a text begins and where it ends."""
+    names = ("<bos>", "<eos>")
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single="<bos> $A <eos>",
+        special_tokens=[(name, tokenizer.convert_tokens_to_ids(name)) for name in names],
+    )
+    return tokenizer
+
+
 @pytest.fixture(scope="module", autouse=True)
 def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder of models: two that can be loaded and one that cannot."""
     folder = tmp_path_factory.mktemp("models")
     save_folder(folder / "small-llama", WIDE, bytes_tokenizer())
-    save_folder(folder / "small-bert", WIDE_BERT, bytes_tokenizer())
+    save_folder(folder / "small-bert", WIDE_BERT, _putting_tokens_round(bytes_tokenizer()))
     (folder / "empty").mkdir()
     (folder / "empty" / "config.json").write_text('{"model_type": "llama"}')
     with pytest.MonkeyPatch.context() as patch:
@@ -416,3 +428,74 @@ def test_the_lines_of_python_are_about_the_model(page: str) -> None:
     value = run(code)["value"]
     for mine, theirs in zip(value, expected(real.SHELF.load("small-llama")), strict=True):
         np.testing.assert_allclose(mine, theirs, atol=1e-5)
+
+
+COMPARED = {
+    "two models": SCENE.with_(against="weights", other_weights="real", other_real="small-bert",
+                              other_layer=1, other_head=2),
+    "the shipped model beside one": SCENE.with_(weights="toy", layer=2, head=5, against="weights",
+                                                other_weights="real", other_real="small-llama",
+                                                other_head=3),
+    "one beside the shipped model": SCENE.with_(against="weights", other_weights="toy",
+                                                other_layer=2, other_head=5),
+    "two heads of one": SCENE.with_(against="head", other_layer=0, other_head=2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize("case", COMPARED)
+def test_two_models_are_compared_where_their_tokens_cover_the_same(case: str, lang: str) -> None:
+    scene, words = COMPARED[case].with_(lang=lang), Words(lang)
+    assert read_link(link_of(scene))[0].with_(digest="") == scene.with_(digest="")
+    assert refuse_missing(scene, link_of(scene)) == (scene, [])
+    app = open_app("compare", scene)
+    assert not app.exception
+    assert not app.error
+    assert not app.warning
+    now = compare.as_shown(scene)
+    other = now if scene.against == "head" else compute.resolve(other_of(now))
+    assert words("compare.masks") not in [item.label for item in app.expander] or case[:3] == "the"
+    own = [list(compute.walk_of(each).patterns) for each in (now, other)]
+    heads = (now.layer, now.head), (now.other_layer, now.other_head)
+    first, second = (layers[layer][head] for layers, (layer, head) in zip(own, heads, strict=True))
+    entropies = [float(app.table[0].value[words(f"compare.{side}")].iloc[0])
+                 for side in ("first", "second")]  # fmt: skip
+    for shown, pattern in zip(entropies, (first, second), strict=True):
+        rows = pattern[(pattern > 0).sum(-1) > 1] if pattern[0, 1] == 0 else pattern
+        safe = np.where(rows > 0, rows, 1)
+        assert shown == pytest.approx(float(-(safe * np.log(safe)).sum(-1).mean()), abs=0.006)
+    readings = [compute.reading_of(each) for each in (now, other)]
+    told = "\n".join(item.value for item in app.caption)
+    if readings[0].labels == readings[1].labels:
+        assert "`<bos>`" not in told
+        return
+    spans = [[(token.start, token.end) for token in each.tokens] for each in readings]
+    stretches = align_tokens(TEXT, *spans)
+    n = len(stretches)
+    assert case == "two models" or n == len(["the", "cat", "the", "cat", "我", "!"])
+    sizes = {"n": n, "first": len(readings[0]), "second": len(readings[1])}
+    prefix = words("compare.aligned", **sizes, left="@", right="@").split("@")[0]
+    assert prefix in told
+    grouped = compare.over_groups(first, now_keep(now, first), [each.first for each in stretches])
+    for row, one in enumerate(stretches):
+        for column, key in enumerate(stretches):
+            cells = first[np.ix_(one.first, key.first)].sum(1).mean()
+            assert np.nan_to_num(grouped[row, column]) == pytest.approx(cells, abs=1e-6)
+    value = run(write_page("compare", scene) or "")["value"]
+    for mine, theirs in zip(value, (first, second), strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-5)
+
+
+def now_keep(scene: Scene, pattern: np.ndarray) -> np.ndarray:
+    return compute.keep_of(scene, len(pattern))
+
+
+def test_a_second_model_that_is_not_here_is_said_to_be_gone() -> None:
+    app = open_app("compare", COMPARED["two models"].with_(other_real="small-bear"))
+    assert not app.exception
+    assert Words("en")("real.gone", name=r"small\-bear") in [item.value for item in app.warning]
+    app.button(key="other_nearest").click().run()
+    assert not app.warning
+    assert app.session_state["scene"].other_real == "small-bert"
+    first = Scene(weights="real", real="small-bert", against="weights", other_weights="real")
+    assert link_of(first)["real2"] == "small-llama", "the first that is not the scene's own"

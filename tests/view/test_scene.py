@@ -103,6 +103,7 @@ scenes = st.builds(
         lambda pairs: (*sorted(pairs),)
     ),
     ablation=st.sampled_from(get_args(Ablation)),
+    other_real=st.sampled_from(["", "small-llama", "模型 1"]),
     edge_query=st.integers(-1, 1023),
     edge_key=st.integers(-1, 1023),
     after=st.integers(-1, 100_000),
