@@ -22,7 +22,7 @@ from mha_view.panel import literal
 from mha_view.scene import TOKEN_AXIS, Scene
 from mha_view.show import Picture, show
 from mha_view.symbols import symbols
-from mha_view.unlearned import draw_unlearned
+from mha_view.unlearned import offer_learned, tell_unlearned
 from mha_view.walk import exercises, stage
 from mha_view.words import Words
 
@@ -170,13 +170,20 @@ class Page:
                     else:
                         controls.draw_focus(self.words, self.labels, self.focus)
 
+    @property
+    def can_merge(self) -> bool:
+        """Whether words fell into pieces, and the page has something that takes those as one."""
+        pages = (*WEIGHED, *COLUMNS) if self.scene.whole_words else WEIGHED
+        return bool(self.fragments) and self.name in pages
+
     def draw_merging(self) -> None:
-        """Where words fell into pieces: whether attention takes those as one, and the rule."""
-        merges = self.scene.whole_words
-        if not self.fragments or self.name not in (*WEIGHED, *(COLUMNS if merges else ())):
-            return
-        controls.draw_merging(self.words)
-        if merges:
+        """Whether attention takes the pieces of a word as one."""
+        if self.can_merge:
+            controls.draw_merging(self.words)
+
+    def tell_merging(self) -> None:
+        """The rule by which pieces were taken as one."""
+        if self.can_merge and self.scene.whole_words:
             kind = "columns" if self.name in COLUMNS else "weights"
             st.caption(self.words(f"merged.{kind}"))
 
@@ -336,8 +343,11 @@ def open_page_as(kind: type[AnyPage], name: str, now: Scene | None = None) -> An
     if is_real:
         tell_model(page)
     page.draw_thread()
-    page.draw_merging()
-    draw_unlearned(words, now)
+    tell_unlearned(words, now)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="unlearned"):
+        page.draw_merging()
+        offer_learned(words, now)
+    page.tell_merging()
     for way in compute.outside_training(now):
         st.caption(f"⚠ {words(f'outside.{way}', most=compute.TRAINED_TOKENS)}")
     return page

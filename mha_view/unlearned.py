@@ -75,8 +75,8 @@ def mark_figure(
     return figure | {"data": data, "layout": layout}
 
 
-def draw_unlearned(words: Words, scene: Scene) -> None:
-    """One sentence: how many tokens those words are, and what that means; and what to put there."""
+def tell_unlearned(words: Words, scene: Scene) -> None:
+    """One sentence: how many tokens those words are, and what that means."""
     strange = compute.unlearned_of(scene)
     if not strange:
         return
@@ -91,17 +91,19 @@ def draw_unlearned(words: Words, scene: Scene) -> None:
             total=len(compute.read_text(scene.text, with_bos=False)),
         )
     )
+
+
+def offer_learned(words: Words, scene: Scene) -> None:
+    """A learned word for each of the first ones, a click away."""
+    strange = compute.unlearned_of(scene)
     offered = [one for one in strange if one.instead is not None][:MOST_OFFERED]
-    if not offered:
-        return
     tokens_read = compute.reading_of(scene).tokens
-    with st.container(horizontal=True, key="unlearned"):
-        for one in offered:
-            start, end = tokens_read[one.group.first].start, tokens_read[one.group.last].end
-            text = f"{scene.text[:start]}{one.instead}{scene.text[end:]}"
-            st.button(
-                words("unlearned.instead", word=one.group.text, instead=one.instead),
-                key=f"unlearned_{one.group.first}",
-                type="tertiary",
-                **state.setter(text=text),
-            )
+    for one in offered:
+        start, end = tokens_read[one.group.first].start, tokens_read[one.group.last].end
+        text = f"{scene.text[:start]}{one.instead}{scene.text[end:]}"
+        st.button(
+            words("unlearned.instead", word=one.group.text, instead=one.instead),
+            key=f"unlearned_{one.group.first}",
+            type="tertiary",
+            **state.setter(text=text),
+        )

@@ -115,7 +115,7 @@ def head_scores(outcome: Outcome, names: Sequence[str], words: Words) -> Picture
         "data": data,
         "layout": {
             "xaxis": labels_axis(names, [0], words("axis.head")) | {"tickangle": -90},
-            "yaxis": {"title": {"text": words("axis.target")}, "range": [0, 1.04]},
+            "yaxis": {"title": {"text": words("axis.target")}, "range": [0, 1.1]},
             "showlegend": True,
             "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
             "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
@@ -123,9 +123,7 @@ def head_scores(outcome: Outcome, names: Sequence[str], words: Words) -> Picture
             "annotations": [
                 {
                     "x": chosen, "y": float(high[chosen]), "text": words("claim.chosen"),
-                    "showarrow": False, "yanchor": "bottom" if high[chosen] < 0.9 else "top",
-                    "font": {"size": 12}, "xanchor": "left" if chosen < 2 else "right",
-                    "xshift": 14 if chosen < 2 else -14,
+                    "showarrow": False, "yanchor": "bottom", "yshift": 2, "font": {"size": 12},
                 },
             ],
         },

@@ -27,20 +27,22 @@ with st.container(border=True):
         sizes.draw_tokens(words)
     if part == "layer":
         sizes.draw_layer(subject, words)
+        st.caption(words.lesson("sizes", "picture"))
     elif part == "flops":
         st.markdown(f"##### {words('flops.heading')}")
         sizes.draw_costs(subject, words)
+        st.caption(words.lesson("sizes", "picture_flops"))
     elif part == "cache":
         st.markdown(f"##### {words('cache.heading')}")
         compared = kept.draw_compared(subject, words)
         kept.draw_cache(compared, words)
+        st.caption(words.lesson("sizes", "picture_cache"))
         st.markdown(f"##### {words('fits.heading')}")
         kept.draw_fits(compared, words)
     else:
         st.markdown(f"##### {words('waves.heading')}")
         kept.draw_waves(subject, words)
     sizes.draw_notes(subject, words)
-st.caption(words.lesson("sizes", "picture"))
 
 sizes.draw_reading_on(subject, words)
 sizes.draw_counted(words)

@@ -102,7 +102,10 @@ def test_a_lesson_has_its_parts(name: str, lang: str) -> None:
     expected = PAGE_PARTS
     if name in WALK:
         expected = WALK_PARTS | {f"option_{option}" for option in OPTIONS[name]}
-    extra = {"overview": {"what", "limits"}, "sizes": {"counted"}}.get(name, set())
+    extra = {
+        "overview": {"what", "limits"},
+        "sizes": {"counted", "picture_flops", "picture_cache"},
+    }.get(name, set())
     if name == "class":
         expected = PAGE_PARTS | STATION_PARTS
     optional = set() if name in WALK else {"limits"}

@@ -21,6 +21,7 @@ await loadStyles("plot.css", "stage.css");
 
 const TIP_ROOM = 5; // letters over a place that a tip needs
 const NARROW = 36; // letters of a stage whose tips stand at its edges
+const LOW = "(max-height: 800px) and (min-width: 641px)"; // as in stage.css
 const SEND_AFTER = 250; // milliseconds without a further choice before it goes to the server
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 const views = new WeakMap();
@@ -119,7 +120,7 @@ class StageView {
       ? this.root.offsetHeight - this.board.offsetHeight
       : around.reduce((sum, part) => sum + (part?.offsetHeight ?? 0) + 6, 0);
     this.layout = layOut({
-      tall: room() && !header.small ? room() - taken : null,
+      tall: room() && !header.small ? room() - taken : null, low: matchMedia(LOW).matches,
       width: this.drawnWidth || 900, letter, small: header.small, open: header.small ? null : this.head,
       sizes: { ...header.sizes, columns: header.blocks.x.values.shape[1] },
     });

@@ -15,12 +15,12 @@ const NARROW = 0.75; // of the gaps there
 
 /** The stage's places for a width and a layer's sizes.
  *  `sizes`: tokens, heads, kvHeads, dModel, dHead, dValue, columns; `open`: the chosen head;
- *  `tall`: the height it is to have, where it is given. */
-export function layOut({ width, letter, sizes, open, small, tall = null }) {
+ *  `tall`: the height it is to have, where it is given; `low`: whether the window is a low one. */
+export function layOut({ width, letter, sizes, open, small, tall = null, low = false }) {
   const wide = small ? width : Math.max(width, LEAST_WIDTH * letter);
   const top = small ? 1.5 * letter : 3.1 * letter;
   const foot = small ? 0.5 * letter : 2.7 * letter;
-  const body = small ? 5.2 * letter : tall ? Math.max(8 * letter, tall - top - foot) : 21.6 * letter;
+  const body = small ? 5.2 * letter : tall ? Math.max(8 * letter, tall - top - foot) : (low ? 17.5 : 21.6) * letter;
   const room = small ? 0 : 3 * letter; // over the open lane, for words and ribbons
   const { heads, kvHeads } = sizes;
   const gap = small ? 1 : Math.max(1, Math.min(0.55 * letter, (3.4 * letter) / heads));

@@ -94,14 +94,16 @@ export class Marks {
     const x = this.box("x");
     const isAboutX = player.isAbout("x");
     const made = [];
-    if (isAboutX) made.push(word(x, token, "query", 0));
-    if (player.isAbout("q_rot")) made.push(word(this.box("q_rot", head), token, "query", 0));
-    if (key === undefined) return made;
     // Two words that would touch stand one over the other.
-    const room = (letters(header.tokens[key]) + letters(header.tokens[token])) * 0.25 * letter + 4;
+    const room = [token, key].reduce((sum, place) => sum + letters(shorten(header.tokens[place] ?? "", 9)), 0) * 0.25 * letter + 4;
+    const [own, other] = [this.box("q_rot", head), this.box("k_rot", kvHead)];
+    const touches = key !== undefined && Math.abs(at(other, key) - at(own, token)) < room;
+    if (isAboutX) made.push(word(x, token, "query", 0));
+    if (player.isAbout("q_rot")) made.push(word(own, token, "query", touches ? 1 : 0));
+    if (key === undefined) return made;
     const isNear = Math.abs(at(x, key) - at(x, token)) < room;
     if (isAboutX && key !== token) made.push(word(x, key, "key", isNear ? 1 : 0));
-    if (player.isAbout("k_rot")) made.push(word(this.box("k_rot", kvHead), key, "key", 0));
+    if (player.isAbout("k_rot")) made.push(word(other, key, "key", 0));
     for (const name of OF_KV) {
       if (!player.isAbout(name)) continue;
       const box = this.box(name, kvHead);
