@@ -362,6 +362,5 @@ def _ask(subject: Subject, words: Words) -> Question | None:
 
 def draw_counted(words: Words) -> None:
     """How each number on the page is counted."""
-    with st.container(border=True):
-        st.markdown(f"##### {words('sizes.counted_card')}")
+    with st.expander(words("sizes.counted_card")):
         st.markdown(words.lesson("sizes", "counted"))
