@@ -127,6 +127,10 @@ REAL_MESSAGES: dict[str, str] = {
         "In a real model heads and single looks can be changed, but not what a head adds after "
         "W_o, nor single paths. Change the heads themselves, or forbid looks."
     ),
+    "real.start": (
+        "{name} puts {n} tokens before a text. Sentences can be marked for a model that puts one "
+        "there, or has one for the beginning or the end of a text. Choose another model."
+    ),
     "real.chain": (
         "{name} is no chain of layers that read one stream through a norm, give to it what their "
         "heads and their MLP add, and say what comes next; only such a model is open to paths. "

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections import OrderedDict
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ from mha_view import limits
 from mha_view.store import STORE, give_back
 
 if TYPE_CHECKING:
+    from mha_core.real.chain import Chain
+    from mha_core.real.cutter import Cutter
     from mha_core.real.folder import ModelCard
     from mha_core.real.load import RealModel
     from mha_view.scene import Scene
@@ -78,6 +81,14 @@ def nearest_to(name: str) -> ModelCard | None:
     return max(usable(), key=likeness, default=None)
 
 
+@dataclass(frozen=True, eq=False)
+class Open:
+    """A model that is open to changes, and what cuts sentences into its tokens."""
+
+    chain: Chain
+    cutter: Cutter
+
+
 class Shelf:
     """The models that are loaded.
 
@@ -89,6 +100,7 @@ class Shelf:
         self.limit = limit
         self._models: OrderedDict[str, RealModel] = OrderedDict()
         self._digests: dict[str, str] = {}
+        self._chains: dict[str, Open | TwelveHeadsError] = {}
         self._lock = threading.Lock()
         self._loading = threading.Lock()
 
@@ -114,6 +126,27 @@ class Shelf:
             found = self.find(name)
             return self._load(name) if found is None else found
 
+    def find_open(self, name: str) -> Open | TwelveHeadsError | None:
+        """A model opened before, or why it cannot be; None for one that was not tried."""
+        with self._lock:
+            return self._chains.get(name)
+
+    def open(self, name: str) -> Open | TwelveHeadsError:
+        """A model by name, open to changes of heads, looks and paths, or why it cannot be."""
+        from mha_core.real.chain import Chain
+        from mha_core.real.cutter import Cutter
+
+        found = self.find_open(name)
+        if found is None:
+            model = self.load(name)
+            try:
+                found = Open(Chain(model), Cutter(model))
+            except TwelveHeadsError as error:
+                found = error
+            with self._lock:
+                self._chains[name] = found
+        return found
+
     def _load(self, name: str) -> RealModel:
         """Load a model and make room for it."""
         from mha_core.real.load import load_model
@@ -125,6 +158,7 @@ class Shelf:
             while len(self._models) > 1 and self._n_bytes() > self.limit:
                 gone, _ = self._models.popitem(last=False)
                 del self._digests[gone]
+                self._chains.pop(gone, None)
                 STORE.forget(lambda key, gone=gone: is_about(key, gone))  # type: ignore[misc]
         # What came with it stays: a collection need not look through all of it after each run.
         gc.collect()

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -44,6 +44,7 @@ from mha_core.model.edits import Edits, Head, OpenModel, check_head
 
 LEVEL = 0.05
 LEAST = 10  # sentences
+MOST_NUMBERS = 2_000_000  # weights of patterns kept at once
 ROLE_MASS = 0.3  # where a head takes part in a role, as the evaluation counts it
 
 # holds: called, with `ROLE_MASS` or more of its weight on the target; weak: called, with less;
@@ -245,16 +246,27 @@ def examine_parts(model: OpenModel, claim: Claim) -> Generator[Progress, None, O
     seen = list[list[Floats]]()
     for half in claim.halves:
         read = list[Floats]()
-        for start in range(0, len(half), BATCH):
-            done = sum(map(len, seen)) + start
+        for part in _batches(model, half):
+            done = sum(map(len, seen)) + len(read)
             yield Progress("read", 0.3 * done / len(claim.sentences))
-            part = half[start : start + BATCH]
             rows = attention_rows(model, [_row(one) for one in part])[:, layers, heads]
             read += [row[:, : one.query + 1].T for one, row in zip(part, rows, strict=True)]
         seen.append(read)
     weighed = yield from weigh(claim, (seen[0], seen[1]))
-    yield Progress("cut", 0.8)
-    return _outcome(model, claim, seen[1], weighed)
+    chosen, reports = weighed.chosen, claim.halves[1]
+    looks = [row[:, chosen] for row in seen[1]]
+    cut = yield from cut_parts(model, reports, claim.heads[chosen], looks, claim.seed)
+    return _outcome(claim, seen[1], weighed, cut)
+
+
+def _batches(model: OpenModel, half: Sequence[Marked]) -> Iterator[Sequence[Marked]]:
+    """The sentences as they are read side by side: fewer where a model has many heads, whose
+    patterns are all kept meanwhile."""
+    longest = max(len(one.ids) for one in half)
+    numbers = model.n_layers * model.n_heads * longest**2
+    size = max(1, min(BATCH, MOST_NUMBERS // numbers))
+    for start in range(0, len(half), size):
+        yield half[start : start + size]
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,7 +325,7 @@ def _row(one: Marked) -> Row:
     return Row(one.ids, one.query, one.targets[-1], ())
 
 
-def _outcome(model: OpenModel, claim: Claim, read: Sequence[Floats], weighed: Weighed) -> Outcome:
+def _outcome(claim: Claim, read: Sequence[Floats], weighed: Weighed, cut: Cut) -> Outcome:
     """What the half that reports says; `read` is its sentences' weights, [key, head]."""
     half, chosen = claim.halves[1], weighed.chosen
     masses = target_masses(half, read)
@@ -342,25 +354,23 @@ def _outcome(model: OpenModel, claim: Claim, read: Sequence[Floats], weighed: We
     )
     above = bootstrap(masses[:, chosen] - shuffled[:, chosen])
     ground: Ground = "fixed" if is_fixed else "content" if above.low > 0 else "place"
-    head = claim.heads[chosen]
-    rows = [row[:, chosen] for row in read]
     return Outcome(
         claim=claim,
         findings=findings,
-        chosen=head,
+        chosen=claim.heads[chosen],
         chance=even_mass(half),
         sentences=half,
         masses=masses[:, chosen],
         looked=looked[:, chosen],
         above_shuffled=above,
         ground=ground,
-        cut=cut_edges(model, half, head, rows, claim.seed),
+        cut=cut,
     )
 
 
-def cut_edges(
+def cut_parts(
     model: OpenModel, half: Sequence[Marked], head: Head, rows: Sequence[Floats], seed: int
-) -> Cut:
+) -> Generator[Progress, None, Cut]:
     """Forbid query → target in one head, and two control edges, each on its own.
 
     Args:
@@ -369,6 +379,9 @@ def cut_edges(
         head: (layer, head).
         rows: the head's weights at each query, [key].
         seed: draws the other heads.
+
+    Yields:
+        How far it is.
     """
     layer, number = head
     generator = np.random.Generator(np.random.PCG64([seed, 2]))
@@ -381,11 +394,18 @@ def cut_edges(
     heads = [
         (int(generator.choice(others)), one.targets) if others else (number, ()) for one in half
     ]
-    intact = _next_words(model, half, layer, [(number, ()) for _ in half])
-    moved = {
-        name: np.abs(_next_words(model, half, layer, cut) - intact).sum(-1) / 2
-        for name, cut in (("edge", edges), ("other_key", keys), ("other_head", heads))
-    }
+    wanted = {"edge": edges, "other_key": keys, "other_head": heads}
+    found = {name: list[Floats]() for name in wanted}
+    done = 0
+    for part in _batches(model, half):
+        own = slice(done, done + len(part))
+        done += len(part)
+        yield Progress("cut", 0.8 + 0.2 * own.start / len(half))
+        intact = _next_words(model, part, layer, [(number, ()) for _ in part])
+        for name, cut in wanted.items():
+            words = _next_words(model, part, layer, cut[own])
+            found[name].append(np.abs(words - intact).sum(-1) / 2)
+    moved = {name: np.concatenate(each) for name, each in found.items()}
     moved["other_key"][[not cut for _, cut in keys]] = np.nan
     moved["other_head"][[not cut for _, cut in heads]] = np.nan
     controls = np.stack([moved["other_key"], moved["other_head"]])
@@ -404,20 +424,17 @@ def cut_edges(
 @torch.no_grad()
 def _next_words(
     model: OpenModel,
-    half: Sequence[Marked],
+    part: Sequence[Marked],
     layer: int,
     forbidden: Sequence[tuple[int, tuple[int, ...]]],
 ) -> Floats:
     """The next word's probabilities after each query, [sentence, vocabulary], with some keys
     forbidden to it in one head of a layer."""
-    found = []
-    for start in range(0, len(half), BATCH):
-        part = half[start : start + BATCH]
-        ids = pad_ids([one.ids for one in part])
-        mask = torch.zeros(len(part), model.n_heads, *2 * ids.shape[1:], dtype=torch.bool)
-        for place, (number, keys) in enumerate(forbidden[start : start + BATCH]):
-            mask[place, number, part[place].query, list(keys)] = True
-        queries = torch.tensor([one.query for one in part])
-        logits = model.run(ids, edits=Edits(forbidden={layer: mask}), at=queries).logits
-        found.append(logits.double().softmax(-1).numpy())
-    return np.concatenate(found)
+    ids = pad_ids([one.ids for one in part])
+    mask = torch.zeros(len(part), model.n_heads, *2 * ids.shape[1:], dtype=torch.bool)
+    for place, (number, keys) in enumerate(forbidden):
+        mask[place, number, part[place].query, list(keys)] = True
+    queries = torch.tensor([one.query for one in part])
+    logits = model.run(ids, edits=Edits(forbidden={layer: mask}), at=queries).logits
+    found: Floats = logits.double().softmax(-1).numpy()
+    return found

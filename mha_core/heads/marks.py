@@ -8,19 +8,30 @@ another backslash, makes it the sign itself; the full-width signs ［ ］ ｛ �
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from mha_core.arrays import Array
 from mha_core.errors import DataError
 from mha_core.language.patterns import Line, draw_lines
-from mha_core.language.tokenizer import Encoding, Tokenizer
+from mha_core.language.tokenizer import Encoding, Token
 
 MOST_SENTENCES = 500
 MOST_TOKENS = 128  # of one sentence
 _FULL_WIDTH = str.maketrans("［］｛｝", "[]{}")
 _CLOSING = {"[": "]", "{": "}"}
+
+
+class Cutter(Protocol):
+    """What cuts a sentence into tokens: our tokenizer, or a real model's."""
+
+    @property
+    def bos(self) -> Token:
+        """The token that stands before every sentence."""
+
+    def encode(self, text: str) -> Encoding:
+        """The sentence's own tokens."""
 
 
 class Span(NamedTuple):
@@ -126,7 +137,7 @@ def _tighten(text: str, span: Span, number: int) -> Span:
     return span._replace(start=start, end=start + len(inside.strip()))
 
 
-def read_line(line: Line, tokenizer: Tokenizer) -> Marked:
+def read_line(line: Line, tokenizer: Cutter) -> Marked:
     """A marked sentence.
 
     Args:
@@ -176,7 +187,7 @@ def _places(encoding: Encoding, span: Span, number: int) -> list[int]:
     return within
 
 
-def read_marked(text: str, tokenizer: Tokenizer, *, count: int = 200, seed: int = 0) -> Reading:
+def read_marked(text: str, tokenizer: Cutter, *, count: int = 200, seed: int = 0) -> Reading:
     """Every marked sentence of a text, a line each, or drawn from its patterns.
 
     Args:
@@ -199,21 +210,21 @@ def read_marked(text: str, tokenizer: Tokenizer, *, count: int = 200, seed: int 
     lines, faults = draw_lines(text, count, seed)
     faulty = {line_of(fault): fault for fault in faults}
     sentences: dict[tuple[object, ...], Marked] = {}
-    repeated, refused = 0, list[DataError]()
+    repeated, refused = 0, list[tuple[int, DataError]]()
     for line in lines:
         try:
             read = read_line(line, tokenizer)
         except DataError as error:
-            refused.append(error)
+            refused.append((line.number, error))
             continue
         key = (read.ids, read.query, read.targets)
         repeated += key in sentences
         sentences.setdefault(key, read)
     good = {one.line for one in sentences.values()}
-    for fault in refused:
-        if line_of(fault) not in good:
-            faulty.setdefault(line_of(fault), fault)
-    left_out = sum(line_of(fault) in good for fault in refused)
+    for number, fault in refused:
+        if number not in good:
+            faulty.setdefault(number, fault)
+    left_out = sum(number in good for number, _ in refused)
     in_order = tuple(faulty[number] for number in sorted(faulty))
     return Reading(tuple(sentences.values()), in_order, repeated, left_out)
 
@@ -223,7 +234,7 @@ def line_of(fault: DataError) -> int:
     return int(str(fault.values["line"]))
 
 
-def write_marked(marked: Marked, tokenizer: Tokenizer) -> str:
+def write_marked(marked: Marked, tokenizer: Cutter) -> str:
     """A sentence with its marks again, its own brackets escaped; a run of targets is one mark.
 
     >>> from mha_core import load_tokenizer

@@ -203,9 +203,17 @@ def hypothesis(scene: Scene) -> Lines | None:
     stated = open_stated_of(scene)
     if not stated.sentences:
         return None
+    cutter, model = "model.tokenizer", model_lines(scene)
+    if stated.scene.weights == "real":
+        cutter = "Cutter(real)"
+        model = (
+            "from mha_core.real.chain import Chain\nfrom mha_core.real.cutter import Cutter\n"
+            "from mha_core.real.load import load_model\n"
+            f"real = load_model({scene.real!r}, device='cpu')\nmodel = Chain(real)"
+        )
     base = join(
-        model_lines(scene), f"{reading}marked = {scene.marked!r}\n"
-        f"reading = read_marked(marked, model.tokenizer, count={scene.claim_count}, "
+        model, f"{reading}marked = {scene.marked!r}\n"
+        f"reading = read_marked(marked, {cutter}, count={scene.claim_count}, "
         f"seed={scene.claim_seed})",
     )  # fmt: skip
     if not stated.can_freeze:

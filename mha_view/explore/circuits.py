@@ -8,8 +8,8 @@ import numpy as np
 import streamlit as st
 
 from mha_core.errors import ConfigError
-from mha_core.model.edits import ATTENTION_PARTS, EMBEDDING, Path
-from mha_view import compute, state
+from mha_core.model.edits import ATTENTION_PARTS, EMBEDDING, Path, every_path
+from mha_view import compute, real, state
 from mha_view.explore import circuit as found_by
 from mha_view.explore.bench import place_of
 from mha_view.explore.board import Board
@@ -39,11 +39,26 @@ def open_circuits() -> Board:
     weights = "live" if now.weights == "live" else "toy"
     read = now.with_(weights=weights, mask="causal", rope=True, shift=0)
     board = open_page_as(Board, "circuits", read)
-    if now.weights != weights:
+    card = real.card_of(now)
+    if card is not None:
+        n_layers, n_heads = real.sizes_stated(now) or (1, 1)
+        runs = f"{count_paths(n_layers, n_heads):,}"
+        st.info(board.words("circuits.real", model=literal(card.name), runs=runs))
+    elif now.weights != weights:
         st.info(board.words("board.toy_only"))
     elif now != read:
         st.caption(board.words("circuits.as_trained"))
     return board
+
+
+def count_paths(n_layers: int, n_heads: int) -> int:
+    """How many paths there are between the parts of a model, the embedding among the senders.
+
+    >>> count_paths(2, 2)
+    25
+    """
+    own = sum(len(every_path((layer, 0), n_layers)) for layer in range(n_layers))
+    return n_heads * own + len(every_path(EMBEDDING, n_layers))
 
 
 def draw_parts(board: Board) -> CircuitPart:

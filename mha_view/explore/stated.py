@@ -10,22 +10,23 @@ import streamlit as st
 from mha_core.errors import ConfigError, TwelveHeadsError
 from mha_core.heads.claim import LEAST, Claim
 from mha_core.heads.marking import Unit, list_units, mark_alike, put_marks, take_marks
-from mha_core.heads.marks import MOST_SENTENCES, Marked, Reading, read_marked
+from mha_core.heads.marks import MOST_SENTENCES, Cutter, Marked, Reading, read_marked
 from mha_core.heads.ready_claims import READY
 from mha_core.language.patterns import has_slots, list_slots
 from mha_core.language.tokenizer import load_tokenizer
-from mha_view import compute, limits, live, state
+from mha_view import compute, heavy, limits, live, state
 from mha_view.figures.claims import marked_sentence
+from mha_view.heavy import once
 from mha_view.panel import literal
+from mha_view.real import SHELF, Open
 from mha_view.scene import Scene, link_holds_marked, ready_name
 from mha_view.show import show
-from mha_view.store import kept
+from mha_view.store import STORE
 from mha_view.words import Words
 
 if TYPE_CHECKING:
     from mha_core.heads.ready_claims import ReadyName
-    from mha_core.model.edits import Head
-    from mha_core.model.toy import ToyModel
+    from mha_core.model.edits import Head, OpenModel
 
 MOST_FAULTS = 8  # told at a time
 EXAMPLE_SEED = 3  # which sentence of a ready hypothesis is drawn on its card
@@ -39,13 +40,15 @@ class Stated:
         words: the reader's words.
         scene: what the reader chose, its model one that is here.
         model: whose heads are looked at.
+        cutter: what cuts sentences into its tokens.
         reading: what could be read of the sentences; None where the text as a whole is refused.
         refused: why it is.
     """
 
     words: Words
     scene: Scene
-    model: ToyModel
+    model: OpenModel
+    cutter: Cutter
     reading: Reading | None
     refused: TwelveHeadsError | None = None
 
@@ -96,34 +99,59 @@ class Stated:
 
 
 def open_stated() -> Stated:
-    """Read what the reader has written."""
-    return open_stated_of(compute.resolve(state.scene()))
+    """Read what the reader has written; another people's model is waited for in line. Where it is
+    not open to what is asked here, the page says so and is about the shipped one."""
+    scene = compute.resolve(state.scene())
+    if scene.weights == "real":
+        words, name = Words(scene.lang), scene.real
+        heavy.bring(words, scene)
+        found = SHELF.find_open(name)
+        if found is None:
+            key = ("open", name)
+            found = heavy.wait_for(words, "open", key, once(SHELF.open, name), told="heavy.opening")
+        if isinstance(found, TwelveHeadsError):
+            st.warning(f"{literal(words.error(found))}  \n{words('claim.shipped')}")
+    return open_stated_of(scene)
 
 
 def open_stated_of(scene: Scene) -> Stated:
-    """Read a scene's hypothesis."""
-    model = compute.model_of(scene)
+    """Read a scene's hypothesis, of the shipped model where the scene's is not open to it."""
+    model: OpenModel = compute.model_of(scene)
+    cutter: Cutter = load_tokenizer()
+    if scene.weights == "real":
+        found = SHELF.open(scene.real)
+        if isinstance(found, Open):
+            model, cutter = found.chain, found.cutter
+        else:
+            scene = scene.with_(weights="toy")
     words, most = Words(scene.lang), limits.value("MOST_TEXT")
     if len(scene.marked) > most:
         too_long = ConfigError("marks.text", n=len(scene.marked), most=most)
-        return Stated(words, scene, model, None, too_long)
+        return Stated(words, scene, model, cutter, None, too_long)
     try:
-        reading = _read(scene.marked, scene.claim_count, scene.claim_seed)
+        name = scene.real if scene.weights == "real" else ""
+        reading = _read(scene.marked, scene.claim_count, scene.claim_seed, name)
     except TwelveHeadsError as error:
-        return Stated(words, scene, model, None, error)
-    return Stated(words, scene, model, reading)
+        return Stated(words, scene, model, cutter, None, error)
+    return Stated(words, scene, model, cutter, reading)
 
 
-@kept
-def _read(marked: str, count: int, seed: int) -> Reading:
-    """The sentences of a text; the same text is read at each run of the page."""
-    return read_marked(marked, load_tokenizer(), count=count, seed=seed)
+def _read(marked: str, count: int, seed: int, name: str) -> Reading:
+    """The sentences of a text; the same text is read once for a model, ours where it has no
+    name."""
+    found = SHELF.open(name) if name else None
+    cutter = found.cutter if isinstance(found, Open) else load_tokenizer()
+    key = ("marked", ("real", name), marked, count, seed)
+    return STORE.get(key, lambda: read_marked(marked, cutter, count=count, seed=seed))
 
 
 def draw_whose(stated: Stated) -> None:
     """Whose heads these are, where that is not plain."""
     kept = live.find(stated.scene)
-    if kept is not None:
+    if stated.scene.weights == "real":
+        words, start = stated.words, literal(stated.cutter.bos.display)
+        st.caption(words("claim.real", model=literal(stated.scene.real), start=start))
+    elif kept is not None:
         st.caption(stated.words("claim.live", model=live.describe(kept.settings, stated.words)))
     elif not compute.is_trained(stated.scene):
         st.info(stated.words("claim.toy"))
@@ -139,7 +167,7 @@ def draw_ready(stated: Stated) -> None:
         with column.container(border=True, height="stretch", key=f"ready_{name}"):
             st.markdown(f"**{words(f'claim.ready.{name}')}**")
             text = READY[name][stated.scene.lang]
-            example = _read(text, stated.scene.claim_count, EXAMPLE_SEED).sentences[0]
+            example = _read(text, stated.scene.claim_count, EXAMPLE_SEED, "").sentences[0]
             _draw_sentence(example, words, f"claim_{name}")
             st.button(
                 words("claim.try"), key=f"try_{name}", width="stretch",

@@ -9,13 +9,14 @@ import streamlit as st
 
 from mha_core.heads.claim import Claim, Outcome, Progress, examine_parts
 from mha_core.heads.marks import Marked
-from mha_view import compute, live
+from mha_view import compute, live, real_walk
 from mha_view.explore.passport import Line, draw_lines, passport
 from mha_view.explore.stated import Stated
 from mha_view.figures.claims import head_scores, sentence_masses
 from mha_view.heavy import wait_for
 from mha_view.link import link_of
 from mha_view.menu import page_file
+from mha_view.real import SHELF
 from mha_view.scene import Picked
 from mha_view.show import show
 from mha_view.table_files import draw_save, draw_table
@@ -35,7 +36,11 @@ def outcome_of(stated: Stated, claim: Claim) -> Outcome:
     with the session."""
     words, model = stated.words, stated.model
     kept = live.find(stated.scene)
-    key = (claim.digest, compute.load_weights().metadata["sha256"] if kept is None else kept.name)
+    if stated.scene.weights == "real":
+        weights = f"{stated.scene.real} {SHELF.digest_of(stated.scene.real)}"
+    else:
+        weights = compute.load_weights().metadata["sha256"] if kept is None else kept.name
+    key = (claim.digest, weights)
     last: tuple[Any, Outcome] | None = st.session_state.get("claim_outcome")
     if last is None or last[0] != key:
 
@@ -226,10 +231,13 @@ def _link_of(stated: Stated, outcome: Outcome, one: Marked, looked: int) -> dict
     query's row."""
     layer, head = outcome.chosen
     scene = stated.scene
+    # A start that a model's tokenizer does not put there by itself is not on the other pages.
+    added = 1 - real_walk.n_before(scene.real) if scene.weights == "real" else 0
     return link_of(
         scene.with_(
             text=one.text, layer=layer, head=head, focus=one.query - 1,
-            picked=Picked("pattern", head, one.query, looked), mask="causal", rope=True, shift=0,
+            picked=Picked("pattern", head, one.query - added, looked - added), mask="causal",
+            rope=True, shift=0,
             weights=scene.weights if compute.is_trained(scene) else "toy",
         )
     )  # fmt: skip

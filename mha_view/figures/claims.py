@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mha_core.heads.claim import Outcome
+from mha_core.heads.claim import Finding, Outcome
 from mha_view.figures.heat import labels_axis
 from mha_view.show import Figure, Picture
 from mha_view.theme import ink
 from mha_view.words import Words
 
 BINS = 20
+MOST_NAMED = 40  # heads whose names stand under the picture
 
 
 def marked_sentence(
@@ -114,7 +115,7 @@ def head_scores(outcome: Outcome, names: Sequence[str], words: Words) -> Picture
     figure: Figure = {
         "data": data,
         "layout": {
-            "xaxis": labels_axis(names, [0], words("axis.head")) | {"tickangle": -90},
+            "xaxis": _heads_axis(findings, names, words),
             "yaxis": {"title": {"text": words("axis.target")}, "range": [0, 1.1]},
             "showlegend": True,
             "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
@@ -142,6 +143,19 @@ def head_scores(outcome: Outcome, names: Sequence[str], words: Words) -> Picture
         "claim_heads", figure, told, height=340, pickable=False, arrays=arrays,
         axes=dict.fromkeys(arrays, ("head",)), names={"head": names},
     )  # fmt: skip
+
+
+def _heads_axis(findings: Sequence[Finding], names: Sequence[str], words: Words) -> Figure:
+    """Every head by its name; of a large model each layer by its first head."""
+    axis = labels_axis(names, [0], words("axis.head")) | {"tickangle": -90}
+    if len(names) <= MOST_NAMED:
+        return axis
+    layers = [found.head[0] for found in findings]
+    first = {layer: layers.index(layer) for layer in dict.fromkeys(layers)}
+    return axis | {
+        "tickvals": [float(place) for place in first.values()],
+        "ticktext": [words("layer.option", layer=layer) for layer in first],
+    }
 
 
 def sentence_masses(outcome: Outcome, words: Words) -> Picture:

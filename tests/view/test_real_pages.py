@@ -15,7 +15,7 @@ from tokenizers.processors import TemplateProcessing
 from mha_core.errors import DataError
 from mha_core.language.alignment import align_tokens
 from mha_core.model.edits import Edits, forbid_edges, zeros_for
-from mha_core.real.capture import capture
+from mha_core.real.capture import capture, capture_calls
 from mha_core.real.edited import run_edited
 from mha_core.real.folder import FOLDER_VARIABLE, card_of
 from mha_core.real.load import RealModel
@@ -499,3 +499,46 @@ def test_a_second_model_that_is_not_here_is_said_to_be_gone() -> None:
     assert app.session_state["scene"].other_real == "small-bert"
     first = Scene(weights="real", real="small-bert", against="weights", other_weights="real")
     assert link_of(first)["real2"] == "small-llama", "the first that is not the scene's own"
+
+
+MARKED = "\n".join(
+    f"the {{{a}}} saw a {b} as [{a}] ran"
+    for a in ("cat", "dog", "fox", "cow") for b in ("man", "boy", "car")
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_a_hypothesis_is_put_to_the_test_on_the_model(lang: str) -> None:
+    stated = SCENE.with_(lang=lang, marked=MARKED, frozen=True)
+    app = open_app("hypothesis", stated)
+    words = Words(lang)
+    assert not app.exception
+    assert not app.warning
+    assert words("claim.shipped") not in texts(app)
+    assert r"small\-llama" in texts(app)
+    outcome = app.session_state["claim_outcome"][1]
+    model = real.SHELF.load("small-llama")
+    assert len(outcome.findings) == model.n_layers * model.n_heads[0]
+    one = outcome.sentences[0]
+    calls = capture_calls(model.network, input_ids=torch.tensor([one.ids]))
+    [call] = [each for each in calls if each.number == outcome.chosen[0]]
+    row = call.rows()[0, outcome.chosen[1], one.query]
+    assert outcome.masses[0] == pytest.approx(float(row[list(one.targets)].sum()), abs=1e-5)
+    code = write_page("hypothesis", stated)
+    assert code is not None
+    left = run(code)
+    assert np.allclose(left["value"], [found.mass.mean for found in outcome.findings], atol=1e-5)
+
+
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize("page", ["hypothesis", "circuits"])
+def test_what_cannot_be_asked_of_a_model_is_said_in_a_sentence(page: str, lang: str) -> None:
+    app = open_app(page, SCENE.with_(lang=lang, real="small-bert", marked=MARKED, frozen=True))
+    words = Words(lang)
+    assert not app.exception
+    if page == "hypothesis":
+        assert words("claim.shipped") in app.warning[0].value
+        assert "bert" in app.warning[0].value
+        assert len(app.session_state["claim_outcome"][1].findings) == 18
+    else:
+        assert any(r"small\-bert" in item.value for item in app.info)
