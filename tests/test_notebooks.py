@@ -17,7 +17,7 @@ from tests.notebooks import PLOTLY, PNG, execute, figures, find, outputs
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 HEAD_NUMBER = re.compile(r"(head|layer|头|层)\s*\d|\d\.\d|第\s*\d")
 STALE = "run `make notebooks` and look at what has changed"
-NAMES = {"one-layer", "heads", "your-own"}
+NAMES = {"one-layer", "heads", "your-own", "your-model"}
 
 
 def shipped(path: Path) -> NotebookNode:
@@ -65,7 +65,9 @@ def test_every_figure_has_a_picture_for_viewers_without_plotly(path: Path) -> No
     assert all(len(data[PNG]) > 2_000 for data in figures(shipped(path)))
 
 
-@pytest.mark.parametrize("path", find("one-layer"), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [*find("one-layer"), *find("your-model")], ids=lambda path: path.name
+)
 def test_what_is_worked_out_by_hand_is_what_the_library_recorded(path: Path) -> None:
     printed = "".join(
         out["text"] for _, out in outputs(shipped(path)) if out["output_type"] == "stream"
