@@ -103,6 +103,19 @@ def pair_frequencies(rope: Rope, d_head: int) -> NDArray[np.float64]:
     return rope.base ** -(np.arange(0, width, 2) / width)
 
 
+def base_frequencies(rope: Rope, d_head: int) -> NDArray[np.float64]:
+    """Say how fast each pair would turn by the base alone, where a model scales them.
+
+    Returns:
+        [pair], radians a token: θ^(−i / n) for pair i of n.
+
+    >>> base_frequencies(Rope(base=100.0, frequencies=(1.0, 0.025)), d_head=4)
+    array([1. , 0.1])
+    """
+    n = len(pair_frequencies(rope, d_head))
+    return rope.base ** -(np.arange(n) / n)
+
+
 def half_from_interleaved(width: int) -> list[int]:
     """Say where each feature of the "half" order sits in the "interleaved" order.
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mha_core.arrays import Array
-from mha_core.rope import Rope, pair_frequencies
+from mha_core.rope import Rope, base_frequencies, pair_frequencies
 from mha_view.components.plot import escape_label
 from mha_view.show import Figure, Picture
 from mha_view.theme import ink
@@ -15,6 +15,7 @@ from mha_view.words import Words
 
 MOST_CIRCLES = 8
 SPACING = 2.5
+SCALED = 1e-3  # a pair that turns by this share more or less than its base says is scaled
 
 
 def shown_pairs(n_pairs: int) -> list[int]:
@@ -290,9 +291,28 @@ def _bare() -> Figure:
     return {"visible": False, "fixedrange": True, "zeroline": False}
 
 
+def _by_base(pairs: Array, plain: Array, rope: Rope, words: Words) -> Figure:
+    """What the base alone would give, as marks over the bars."""
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "x": pairs,
+        "y": plain.astype(np.float32),
+        "name": words("rope.by_base", base=f"{rope.base:,.0f}"),
+        "line": {"color": ink("query"), "dash": "dot", "width": 2},
+        "marker": {"size": 5},
+        "hovertemplate": words("hover.wavelength") + "<extra></extra>",
+    }
+
+
 def wavelengths(rope: Rope, d_head: int, n_tokens: int, words: Words) -> Picture:
-    """How many tokens each pair takes for a full turn, on a logarithmic axis."""
-    lengths = 2 * np.pi / pair_frequencies(rope, d_head)
+    """How many tokens each pair takes for a full turn, on a logarithmic axis; where a model scales
+    its RoPE, beside what the base alone would give."""
+    turns, plain = pair_frequencies(rope, d_head), base_frequencies(rope, d_head)
+    is_scaled = not np.allclose(turns, plain, rtol=SCALED)
+    with np.errstate(divide="ignore"):  # a pair that never turns is never back
+        lengths, plain = 2 * np.pi / turns, 2 * np.pi / plain
+    finite = lengths[np.isfinite(lengths)]
     pairs = np.arange(len(lengths))
     figure: Figure = {
         "data": [
@@ -301,9 +321,11 @@ def wavelengths(rope: Rope, d_head: int, n_tokens: int, words: Words) -> Picture
                 "x": pairs,
                 "y": lengths.astype(np.float32),
                 "marker": {"color": ink("pattern")},
-                "showlegend": False,
+                "showlegend": is_scaled,
+                "name": words("rope.as_scaled"),
                 "hovertemplate": words("hover.wavelength") + "<extra></extra>",
-            }
+            },
+            *([_by_base(pairs, plain, rope, words)] if is_scaled else []),
         ],
         "layout": {
             "xaxis": {"title": {"text": words("axis.pair")}, "type": "linear"},
@@ -324,10 +346,10 @@ def wavelengths(rope: Rope, d_head: int, n_tokens: int, words: Words) -> Picture
     return Picture(
         "wavelengths",
         figure,
-        words("alt.wavelengths", n=len(lengths), low=f"{lengths.min():.1f}",
-              high=f"{lengths.max():.0f}"),
+        words("alt.wavelengths.scaled" if is_scaled else "alt.wavelengths", n=len(lengths),
+              low=f"{finite.min():.1f}", high=f"{finite.max():.0f}", before=f"{plain.max():.0f}"),
         height=280,
-        arrays={"wavelength": lengths},
-        axes={"wavelength": ("pair",)},
+        arrays={"wavelength": lengths} | ({"by base": plain} if is_scaled else {}),
+        axes=dict.fromkeys(("wavelength", "by base") if is_scaled else ("wavelength",), ("pair",)),
         pickable=False,
     )  # fmt: skip

@@ -8,10 +8,11 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from mha_core.rope import Rope
+from mha_core.rope import Rope, base_frequencies, pair_frequencies
 from mha_core.trace import AttentionTrace
 from mha_core.whatif import look_again, pair_order, turn, turn_again
 from mha_view import state
+from mha_view.figures.rope import SCALED
 from mha_view.figures.walk import pattern_tiles, regroup
 from mha_view.page import Page
 from mha_view.panel import literal
@@ -19,7 +20,6 @@ from mha_view.show import Picture
 
 # Rounding in float32 stays below this share of the largest score.
 ROUNDING = 1e-4
-SCALED = 1e-3  # a pair that turns by this share more or less than its base says is scaled
 
 
 def with_and_without(page: Page) -> Picture:
@@ -145,14 +145,14 @@ def say_scaling(page: Page, rope: Rope) -> None:
     """Where a model's RoPE is scaled: how far its turns are from those of its base alone."""
     if rope.frequencies is None:
         return
-    n = len(rope.frequencies)
-    plain = rope.base ** (-np.arange(n) / n)
-    slower = plain / np.asarray(rope.frequencies)
+    n, d_head = len(rope.frequencies), page.config.d_head
+    with np.errstate(divide="ignore"):
+        slower = base_frequencies(rope, d_head) / pair_frequencies(rope, d_head)
     changed = np.abs(slower - 1) > SCALED
     key = "rope.scaled" if changed.any() else "rope.unscaled"
     st.caption(
         page.words(
             key, n=n, changed=int(changed.sum()), base=f"{rope.base:,.0f}",
-            most=f"{slower.max():.1f}", factor=f"{rope.attention_factor:.3f}",
+            most=f"{slower[np.isfinite(slower)].max():.1f}", factor=f"{rope.attention_factor:.3f}",
         )
     )  # fmt: skip

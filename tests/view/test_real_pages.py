@@ -17,13 +17,15 @@ from mha_core.language.alignment import align_tokens
 from mha_core.model.edits import Edits, forbid_edges, zeros_for
 from mha_core.real.capture import capture, capture_calls
 from mha_core.real.edited import run_edited
-from mha_core.real.folder import FOLDER_VARIABLE, card_of
-from mha_core.real.load import RealModel
+from mha_core.real.folder import FOLDER_VARIABLE, ModelCard, card_of
+from mha_core.real.layer import real_layer
+from mha_core.real.load import RealModel, open_network
 from mha_core.real.pairs import score_pairs
 from mha_view import by_hand, compute, real, real_walk, thread
 from mha_view.components.wall import _head
 from mha_view.explore import board, changed, compare, known
 from mha_view.figures import explore
+from mha_view.figures.rope import wavelengths
 from mha_view.footprint import footprint
 from mha_view.link import link_of, other_of, refuse_missing
 from mha_view.menu import ORDER
@@ -31,8 +33,8 @@ from mha_view.page_python import write_page
 from mha_view.scene import Ablation, Picked, Scene, read_link, write_link
 from mha_view.store import STORE
 from mha_view.words import LANGS, Words
-from tests.core.real_families import FAMILIES, Family
-from tests.core.real_folders import bytes_tokenizer, save_folder
+from tests.core.real_families import FAMILIES, Family, build
+from tests.core.real_folders import bytes_tokenizer, save_folder, words_tokenizer
 from tests.view.test_as_python import run
 from tests.view.test_pages import CHINESE, html, open_app, pictures, texts
 
@@ -542,3 +544,38 @@ def test_what_cannot_be_asked_of_a_model_is_said_in_a_sentence(page: str, lang: 
         assert len(app.session_state["claim_outcome"][1].findings) == 18
     else:
         assert any(r"small\-bert" in item.value for item in app.info)
+
+
+SCALINGS: dict[str, dict[str, Any]] = {
+    "linear": {"factor": 4.0},
+    "dynamic": {"factor": 3.0},
+    "yarn": {"factor": 4.0, "original_max_position_embeddings": 16},
+    "llama3": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+               "original_max_position_embeddings": 64},
+    "longrope": {"short_factor": [2.0] * 10, "long_factor": [4.0] * 10, "factor": 4.0,
+                 "original_max_position_embeddings": 64},
+    "default": {},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", SCALINGS)
+def test_a_scaled_rope_is_drawn_beside_what_its_base_gives(kind: str) -> None:
+    """The stored frequencies against base^(-2i/d), whatever the kind of scaling."""
+    setting = {"rope_type": kind, "rope_theta": 5e3, **SCALINGS[kind]}
+    family = Family("llama", "llama", LLAMA.settings | {"rope_parameters": setting})
+    model = open_network(build(family), words_tokenizer(), ModelCard("scaled", Path()))
+    config = real_layer(model, model.encode("w3 w7 w4"), 1).trace.config
+    assert config.rope is not None
+    network: Any = model.network
+    stored = network.base_model.rotary_emb.inv_freq.numpy()
+    drawn = wavelengths(config.rope, config.d_head, 3, Words("en"))
+    np.testing.assert_allclose(drawn.arrays["wavelength"], 2 * np.pi / stored, rtol=1e-5)
+    plain = 2 * np.pi * 5e3 ** (2 * np.arange(10) / 20)
+    # Below the trained length "dynamic" turns as the base has it.
+    is_scaled = kind not in ("default", "dynamic")
+    assert ("by base" in drawn.arrays) == (len(drawn.figure["data"]) == 2) == is_scaled
+    if is_scaled:
+        np.testing.assert_allclose(drawn.arrays["by base"], plain, rtol=1e-6)
+        assert "5,000" in drawn.figure["data"][1]["name"]
+    else:
+        np.testing.assert_allclose(drawn.arrays["wavelength"], plain, rtol=1e-5)
