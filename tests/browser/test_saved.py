@@ -26,7 +26,9 @@ LOOK = (Path(__file__).parent / "pictures.js").read_text("utf-8")
 
 # The class has no picture, and two pages have no question at their end yet.
 WITH_PICTURES = [name for name in ORDER if name not in ("class", "circuits", "hypothesis")]
-PAGES = [*WITH_PICTURES, "specialisation?tab=map", "specialisation?tab=damage"]
+PARTS = ("specialisation?tab=map", "specialisation?tab=damage",
+         "sizes?sizes=flops", "sizes?sizes=cache", "sizes?sizes=waves")  # fmt: skip
+PAGES = [*WITH_PICTURES, *PARTS]
 # The pages that are saved and opened again: one of each way to draw.
 SAVED = ("overview", "tokens", "attention", "gallery", "sizes", "vit")
 # The pictures that were looked at, by form; each is looked at once.
