@@ -56,7 +56,7 @@ def truth_of(config: dict[str, Any]) -> Truth | None:
     wanted = kind.config_class.model_type
     for part in config.values():
         is_part = isinstance(part, dict) and part.get("model_type") == wanted
-        if is_part and config.get("model_type") != wanted:
+        if is_part and config.get("model_type", wanted) != wanted:
             own = part
     level = logging.getLogger("transformers").level
     logging.getLogger("transformers").setLevel(logging.CRITICAL)
