@@ -44,6 +44,8 @@ bench-memory: $(VENV)/test.stamp
 
 bench-real: $(VENV)/test.stamp
 	$(BIN)/python -m benchmarks.real
+	$(BIN)/python -m benchmarks.writing --model SmolLM2-135M-Instruct
+	$(BIN)/python -m benchmarks.real_page
 
 models: $(VENV)/run.stamp
 	$(BIN)/python -m mha_core.real.fetch
