@@ -12,7 +12,7 @@ export async function standalone({ body, figures, settings, title, style, words 
   const cells = await (await fetch(new URL("cells.js", import.meta.url))).text();
   const inline = (source) => source.replace(/<\/(script)/gi, "<\\/$1").replace(/<!--/g, "<\\!--");
   const json = (value) => JSON.stringify(value, packArrays).replace(/</g, "\\u003c");
-  const live = figures.map(({ matrices }) => matrices);
+  const live = await squeeze(json({ figures: figures.map(({ matrices }) => matrices), words }));
   return new Blob([`<!doctype html>
 <html lang="${escapeHtml(document.documentElement.lang || "en")}">
 <head>
@@ -23,7 +23,7 @@ ${FIGURE}</style>
 </head>
 <body>
 <script type="application/json" id="settings">${json(settings)}</script>
-<script type="application/json" id="figures">${json({ figures: live, words })}</script>
+<script type="text/plain" id="figures">${live}</script>
 ${body}
 <p id="cell" role="status"></p>
 <script type="module">${inline(cells)}
@@ -31,6 +31,12 @@ ${boot}
 </script>
 </body></html>
 `], { type: "text/html" });
+}
+
+/** JSON of many numbers in less than half of its letters: deflated, then base64. */
+async function squeeze(text) {
+  const packed = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+  return btoa(latin(new Uint8Array(await new Response(packed).arrayBuffer())));
 }
 
 /** One figure, with what is said round it. */
@@ -80,7 +86,9 @@ function latin(bytes) {
 
 // Runs in the saved page, after cells.js: what lies under the pointer is said.
 const boot = `
-const { figures, words } = JSON.parse(document.getElementById("figures").textContent);
+const packed = Uint8Array.from(atob(document.getElementById("figures").textContent), (letter) => letter.charCodeAt(0));
+const plain = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+const { figures, words } = await new Response(plain).json();
 const types = { u1: Uint8Array, i1: Int8Array, u2: Uint16Array, i2: Int16Array,
   u4: Uint32Array, i4: Int32Array, f4: Float32Array, f8: Float64Array };
 const unpack = ({ dtype, bdata }) =>
