@@ -12,6 +12,7 @@ await loadStyles("plot.css", "present.css");
 
 const SETTLE = 60; // milliseconds without a change of the page before it is read again
 const GIVE_UP = 15000; // milliseconds after which a page that did not come may be asked for again
+const PHONE = 700; // pixels; on a screen no wider, pictures are as on a page, and may be scrolled
 const ANYWHERE = { PageDown: 1, PageUp: -1 };
 const ELSEWHERE = { ArrowRight: 1, ArrowDown: 1, " ": 1, ArrowLeft: -1, ArrowUp: -1 };
 const TYPED_INTO = "input:not([type=radio]), textarea, select, [contenteditable], [role=combobox], [role=listbox], [role=dialog]";
@@ -130,7 +131,7 @@ class Presenter {
     if (this.isComing) return;
     if (this.isBack) Object.assign(this, { isBack: false, wanted: slide.name, shown: this.lines.length });
     uncover(this.lines, this.shown);
-    setRoom(this.measure(slide));
+    setRoom(window.innerWidth > PHONE ? this.measure(slide) : null);
     this.tell(slide);
   }
 
