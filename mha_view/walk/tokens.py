@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -60,11 +60,31 @@ def _chip(token: Token, is_strange: bool, words: Words) -> str:
     )
 
 
+def stretches(tokens: Sequence[Token], text: str) -> list[Group]:
+    """The groups of tokens, and Chinese characters that are no word and touch as one of them.
+
+    >>> from mha_core import load_tokenizer
+    >>> encoding = load_tokenizer().encode("小明喜欢量子纠缠。")
+    >>> [group.text for group in stretches(encoding.tokens, encoding.text)]
+    ['小明', '喜欢', '量子纠缠', '。']
+    """
+    found: list[Group] = []
+    for group in group_tokens(tokens, text):
+        before = found[-1] if found else None
+        both = (before, group) if before else ()
+        if before and all(tokens[one.first].kind == "character" for one in both):
+            whole = text[tokens[before.first].start : tokens[group.last].end]
+            found[-1] = Group(before.first, group.last, whole)
+        else:
+            found.append(group)
+    return found
+
+
 def draw_falls(page: Page) -> None:
     """How the sentence's words fall: the first in pieces, in bytes and in characters, if any."""
     words, tokens = page.words, page.reading.tokens
     ways: dict[str, Group] = {}
-    for group in group_tokens(tokens, page.scene.text):
+    for group in stretches(tokens, page.scene.text):
         kinds = {tokens[place].kind for place in group.places}
         if not group.is_single:
             way = "pieces" if "piece" in kinds else "bytes" if "byte" in kinds else "characters"

@@ -7,7 +7,7 @@ const BLOCKS = ["stVerticalBlock", "stHorizontalBlock", "stColumn", "stLayoutWra
 // What is not shown to a class: the frame, small controls, what a reader opens.
 const ASIDE = [
   "controls_row", "address", "neighbours", "thread_row", "map", "check", "share", "foot", "present_bar",
-  "scale", "example_chips", "save_page",
+  "scale", "example_chips", "save_page", "exercise_row",
 ].map((key) => `.st-key-${key}`).join(",");
 const NEVER = `${ASIDE},[class*="st-key-pick_"],[data-testid="stExpander"],[data-testid="stEmpty"]`;
 // What will be a picture or a table once the browser has what draws it.
@@ -44,7 +44,7 @@ export function findSlides(main) {
     names.set(name, count);
     return {
       name: count > 1 ? `${name}${count}` : name,
-      title: title || pageTitle,
+      title: title || titleOf(leaves) || pageTitle,
       leaves: leaves.map((leaf) => leaf.node),
       main: leaves.find((leaf) => leaf.isMain)?.node ?? null,
     };
@@ -76,6 +76,12 @@ function read(node) {
     isCaption: Boolean(node.querySelector('[data-testid="stCaptionContainer"]')),
     isRevealed: Boolean(node.closest(REVEALED)),
   };
+}
+
+/** A picture's own title, where no heading gives it one. */
+function titleOf(leaves) {
+  const { figure } = leaves.find((leaf) => leaf.isMain) ?? {};
+  return figure?.view?.header?.export?.about?.title ?? "";
 }
 
 /** A name that a link can hold: a picture's own, else what it is. */
