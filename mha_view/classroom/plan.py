@@ -113,7 +113,7 @@ def has_words(station: Station) -> bool:
 
 
 def draw_question(words: Words, station: Station) -> None:
-    """At the end of a presented station, the question to the class and its answer, covered."""
+    """The question of a presented station to the class, the sentence, and the answer, covered."""
     facts = facts_of(state.scene(), words)
     with st.container(border=True, key="question"):
         st.markdown(f"##### {words('class.question')}")

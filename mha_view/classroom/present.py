@@ -104,7 +104,7 @@ def _clock(scene: Scene) -> dict[str, int]:
 
 
 def draw_question(words: Words, page: str) -> None:
-    """At the end of a station, the question to the class and its answer, covered."""
+    """The question of the station to the class and its answer, covered."""
     station = route.station_of(state.scene(), page)
     if station is not None and plan.has_words(station):
         plan.draw_question(words, station)
