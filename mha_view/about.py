@@ -22,6 +22,13 @@ AXES = {
     "role_map": {"yaxis": "role"},
     "damage": {"yaxis": "task"},
     "direct": {"yaxis": "part"},
+    "lens": {"yaxis": "stage"},
+    "lens_parts": {"yaxis": "part"},
+    "lens_beside": {"yaxis": "head"},
+    "story": {"yaxis": "cut"},
+    **{
+        f"claim_{name}": {"xaxis": "token"} for name in ("first", "antecedent", "follower", "again")
+    },
     "parameters": {"xaxis": "matrix"},
     "flops": {"xaxis": "step"},
     "cache_bytes": {"xaxis": "kind"},

@@ -56,6 +56,12 @@ def as_asked(scene: Scene) -> Scene:
     return scene if scene.circuit in tasks_of(scene) else scene.with_(circuit="copying")
 
 
+def name_task(scene: Scene, words: Words) -> str:
+    """What the scene's task is called."""
+    own = scene.circuit in ("copying", "own")
+    return words(f"circuits.task.{scene.circuit}" if own else f"task.{scene.circuit}")
+
+
 @lru_cache(maxsize=1)
 def shipped() -> dict[str, Circuit]:
     """The circuits that ship with these weights; none where they are of others."""

@@ -9,7 +9,8 @@ import streamlit as st
 
 from mha_core.errors import ConfigError
 from mha_core.model.edits import ATTENTION_PARTS, EMBEDDING, Path, every_path
-from mha_view import compute, real, state
+from mha_view import compute, live, real, state
+from mha_view.about import About
 from mha_view.explore import circuit as found_by
 from mha_view.explore.bench import place_of
 from mha_view.explore.board import Board
@@ -78,8 +79,7 @@ def draw_task(board: Board) -> Circuit:
     with st.container(horizontal=True, vertical_alignment="bottom", key="circuit_row"):
         st.selectbox(
             words("circuits.task"), found_by.tasks_of(scene), width=420,
-            format_func=lambda task: words(f"circuits.task.{task}") if task in ("copying", "own")
-            else words(f"task.{task}"),
+            format_func=lambda task: found_by.name_task(scene.with_(circuit=task), words),
             **state.bind("circuit", shown=scene.circuit),
         )  # fmt: skip
         st.segmented_control(
@@ -126,13 +126,23 @@ def draw_graph(board: Board, circuit: Circuit) -> None:
     """The graph, and in words what it says."""
     words = board.words
     n_layers = compute.n_layers_of(board.scene)
-    show(circuit_graph(circuit, n_layers, board.n_heads, words), words)
+    picture = circuit_graph(circuit, n_layers, board.n_heads, words)
+    show(picture, words, about=_about(board))
     st.caption(
         words("circuits.caption", n=circuit.n, margin=number(circuit.margin, 1),
               twin=number(circuit.twin, 1), probability=f"{circuit.probability:.0%}")
     )  # fmt: skip
     for line in tell(board, circuit):
         st.markdown(line)
+
+
+def _about(board: Board) -> About | None:
+    """What the circuit was measured on; None for the reader's own sentence."""
+    words, scene = board.words, found_by.as_asked(board.scene)
+    if scene.circuit == "own":
+        return None
+    measured = "weights.live" if live.find(scene) is not None else "picture.measured"
+    return About(words(measured), found_by.name_task(scene, words))
 
 
 def tell(board: Board, circuit: Circuit) -> list[str]:
@@ -213,9 +223,10 @@ def draw_weights(board: Board, circuit: Circuit) -> None:
     quiet = sorted((p for p in strong if p[2].mean < SILENT), key=lambda p: -p[1])
     loud = sorted((p for p in points if p[2].mean >= 0.1), key=lambda p: -p[2].mean)
     hidden = [point for point in loud if point[1] <= limit]
-    show(against_weights(points, words, chance=limit,
+    picture = against_weights(points, words, chance=limit,
                          alt=words("alt.against_weights", n=len(points), strong=len(strong),
-                                   quiet=len(quiet))), words)  # fmt: skip
+                                   quiet=len(quiet)))  # fmt: skip
+    show(picture, words, about=_about(board))
     lines = [words("circuits.weights.chance", limit=f"{limit:.2f}")]
     if loud:
         path, times, effect = loud[0]

@@ -15,6 +15,7 @@ from mha_core.heads.ready_claims import READY
 from mha_core.language.patterns import has_slots, list_slots
 from mha_core.language.tokenizer import load_tokenizer
 from mha_view import compute, heavy, limits, live, state
+from mha_view.about import About
 from mha_view.figures.claims import marked_sentence
 from mha_view.heavy import once
 from mha_view.panel import literal
@@ -184,7 +185,15 @@ def _take_ready(name: ReadyName) -> None:
 def _draw_sentence(one: Marked, words: Words, name: str) -> None:
     """One marked sentence as a picture; `<bos>` is left out."""
     targets = [place - 1 for place in one.targets]
-    show(marked_sentence(one.labels[1:], one.query - 1, targets, words, name), words)
+    picture = marked_sentence(one.labels[1:], one.query - 1, targets, words, name)
+    show(picture, words, about=About(one.text))
+
+
+def about_claim(stated: Stated) -> About:
+    """What the pictures of a test were made from: the hypothesis, and how much was read."""
+    n, words = len(stated.sentences), stated.words
+    told = words("claim.read", n=n, first=n // 2, second=n - n // 2)
+    return About(stated.says or words("claim.unsaid"), told)
 
 
 # --- Writing -----------------------------------------------------------------------------------

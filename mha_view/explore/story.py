@@ -10,6 +10,7 @@ import streamlit as st
 
 from mha_core.model.edits import EMBEDDING, Edits, Head, Path, every_path, forbid_edges
 from mha_view import compute, live, state
+from mha_view.about import About
 from mha_view.explore.board import Board
 from mha_view.figures.bars import bars
 from mha_view.panel import literal
@@ -146,7 +147,7 @@ def draw_story(board: Board, circuit: Circuit) -> None:
         picture.figure["data"][0] |= {
             "text": [f"{row:.2f}" for row in rows], "textposition": "outside", "cliponaxis": False,
         }  # fmt: skip
-        show(picture, words)
+        show(picture, words, about=About(" ".join(told), words("circuits.task.copying")))
         key = "story.now" if chosen else "story.now.intact"
         st.markdown(words(key, word=names["word"], before=f"{intact:.2f}", now=f"{now:.2f}"))
 

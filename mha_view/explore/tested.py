@@ -11,7 +11,7 @@ from mha_core.heads.claim import Claim, Outcome, Progress, examine_parts
 from mha_core.heads.marks import Marked
 from mha_view import compute, live, real_walk
 from mha_view.explore.passport import Line, draw_lines, passport
-from mha_view.explore.stated import Stated
+from mha_view.explore.stated import Stated, about_claim
 from mha_view.figures.claims import head_scores, sentence_masses
 from mha_view.heavy import wait_for
 from mha_view.link import link_of
@@ -93,7 +93,7 @@ def draw_heads(stated: Stated, outcome: Outcome) -> None:
     """Every head looked at, as a picture and as a table."""
     words = stated.words
     names = [stated.name(found.head) for found in outcome.findings]
-    show(head_scores(outcome, names, words), words)
+    show(head_scores(outcome, names, words), words, about=about_claim(stated))
     st.caption(words("claim.heads.caption", n=len(outcome.sentences), heads=len(names)))
     with st.expander(words("claim.heads.table")):
         order = sorted(outcome.findings, key=lambda found: -found.mass.mean)
@@ -156,7 +156,7 @@ def draw_spread(stated: Stated, outcome: Outcome) -> None:
     """How the chosen head's weight is spread over the sentences."""
     words = stated.words
     st.markdown(f"##### {words('claim.spread', head=stated.name(outcome.chosen))}")
-    show(sentence_masses(outcome, words), words)
+    show(sentence_masses(outcome, words), words, about=about_claim(stated))
     found = outcome.finding.argmax
     st.caption(
         words(

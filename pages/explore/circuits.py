@@ -3,6 +3,7 @@
 import streamlit as st
 
 from mha_view.explore import circuits, lens, story
+from mha_view.explore.asked_circuit import ask_circuits
 from mha_view.explore.board import draw_reading_on
 from mha_view.page_python import draw_python
 
@@ -28,5 +29,5 @@ else:
             st.markdown(f"##### {words('circuits.every')}")
             circuits.draw_every(board, found)
 
-draw_reading_on(board)
+draw_reading_on(board, ask_circuits(board))
 draw_python("circuits", words, board.scene)

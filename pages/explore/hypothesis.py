@@ -5,6 +5,7 @@ import streamlit as st
 from mha_view.classroom import share
 from mha_view.explore import stated as form
 from mha_view.explore import tested
+from mha_view.explore.asked_circuit import ask_hypothesis
 from mha_view.explore.board import draw_limits
 from mha_view.page_python import draw_python
 
@@ -37,5 +38,5 @@ else:
     with st.container(border=True):
         form.draw_form(stated)
 
-draw_limits("hypothesis", words)
+draw_limits("hypothesis", words, ask_hypothesis(stated))
 draw_python("hypothesis", words, stated.scene)

@@ -24,8 +24,8 @@ from tests.browser.waiting import rest
 LOOK = (Path(__file__).parent / "pictures.js").read_text("utf-8")
 
 
-# The class has no picture, and two pages have no question at their end yet.
-WITH_PICTURES = [name for name in ORDER if name not in ("class", "circuits", "hypothesis")]
+# The class has no picture.
+WITH_PICTURES = [name for name in ORDER if name != "class"]
 PARTS = ("specialisation?tab=map", "specialisation?tab=damage",
          "sizes?sizes=flops", "sizes?sizes=cache", "sizes?sizes=waves")  # fmt: skip
 PAGES = [*WITH_PICTURES, *PARTS]
