@@ -8,7 +8,7 @@ switching heads off, and that is said.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -149,38 +149,55 @@ def score_pairs(
     summed: list[Tensor] = []
     n_tokens = 0
     for task, pairs in tasks.items():
-        margins = []
-        for pair in pairs:
-            margin, runs = _score(model, pair, edits)
-            margins.append(margin)
-            found = [heads[0].double().sum(1) for heads in runs[0].heads]
-            summed = [a + b for a, b in zip(summed, found, strict=True)] if summed else found
-            n_tokens += runs[0].logits.shape[1]
-        done.append(PairScores(task, np.array(margins)))
+        margins, found, n = _score(model, pairs, edits)
+        summed = [a + b for a, b in zip(summed, found, strict=True)] if summed else found
+        n_tokens += n
+        done.append(PairScores(task, margins))
         means = None
         if len(done) == len(tasks):
             means = tuple((total / n_tokens).float() for total in summed)
         yield Scored(tuple(done), len(tasks), means)
 
 
-def _score(model: RealModel, pair: MinimalPair, edits: Edits | None) -> tuple[float, list[RealRun]]:
-    """How much more probable the right sentence is, and the runs it took.
+def _score(
+    model: RealModel, pairs: Sequence[MinimalPair], edits: Edits | None
+) -> tuple[Array, list[Tensor], int]:
+    """How much more probable each right sentence is; by layer the sum of what the heads gave over
+    the tokens of the right ones, and how many tokens these are.
 
     Only tokens after the ones that both share can make a difference. Where one token is what they
-    differ in, one run tells of both; sentences that are the same tokens are equally probable.
+    differ in, one reading tells of both; sentences that are the same tokens are equally probable.
+    All are read at once, short ones filled up behind, where no earlier token can look.
     """
-    right, wrong = (_ids(model, sentence) for sentence in pair.sentences)
+    cut = [[_ids(model, sentence) for sentence in pair.sentences] for pair in pairs]
+    begun = list(dict.fromkeys(ids[:-1] for pair in cut for ids in pair))
+    longest = max(map(len, begun))
+    filled = torch.tensor([[*ids, *[0] * (longest - len(ids))] for ids in begun])
+    run = run_edited(model, filled, edits)
+    margins = [_lead(run, begun, *pair) for pair in cut]
+    rows = [begun.index(right[:-1]) for right, _ in cut]
+    lengths = torch.tensor([len(begun[row]) for row in rows])
+    is_read = torch.arange(longest) < lengths[:, None]
+    summed = [
+        (heads[rows].double().cpu() * is_read[:, None, :, None]).sum((0, 2)) for heads in run.heads
+    ]
+    return np.array(margins), summed, int(lengths.sum())
+
+
+def _lead(
+    run: RealRun, begun: list[tuple[int, ...]], right: tuple[int, ...], wrong: tuple[int, ...]
+) -> float:
+    """How much more probable one sentence is than another, in nats."""
     shared = 0
     while shared < min(len(right), len(wrong)) and right[shared] == wrong[shared]:
         shared += 1
     first = max(shared, 1)  # nothing tells of the first token
-    begun = dict.fromkeys((right[:-1], wrong[:-1]))
-    runs = {ids: run_edited(model, torch.tensor([ids]), edits) for ids in begun}
     said = []
     for ids in (right, wrong):
-        logs = runs[ids[:-1]].logits[0, first - 1 :].double().log_softmax(-1)
-        said.append(float(logs.gather(1, torch.tensor(ids[first:])[:, None]).sum()))
-    return said[0] - said[1], list(runs.values())
+        logits = run.logits[begun.index(ids[:-1]), first - 1 : len(ids) - 1].cpu().double()
+        chosen = torch.tensor(ids[first:])[:, None]
+        said.append(float(logits.log_softmax(-1).gather(1, chosen).sum()))
+    return said[0] - said[1]
 
 
 def _ids(model: RealModel, sentence: str) -> tuple[int, ...]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from mha_core.heads.sample import Interval, bootstrap
+from mha_core.heads.sample import bootstrap
 from mha_view import real
 from mha_view.explore import known
 from mha_view.explore.bench import draw_heads_off, off_of
@@ -42,22 +41,19 @@ def draw_tasks(board: Board) -> None:
     whole = known.bring(words, name)
     without = known.bring(words, name, off, how) if off else None
     left, right = st.columns(2)
-    common: dict[str, Any] = {
-        "rows": [task.task for task in whole.tasks],
-        "score": words("known.right"),
-    }
+    score, known_tasks = words("known.right"), [task.task for task in whole.tasks if task.is_known]
     with left:
         draw_lines("known_whole", _lines(whole, words), words, board.scene,
-                   caption=words("known.whole"), chance=words("passport.chance"),
-                   **common)  # fmt: skip
+                   caption=words("known.whole"), chance=words("passport.chance"), score=score,
+                   rows=[task.task for task in whole.tasks])  # fmt: skip
     with right:
         if without is None:
             st.info(words("known.none"))
         else:
             heads = ", ".join(words("board.short", layer=layer, head=head) for layer, head in off)
             draw_lines("known_without", _lines_without(whole, without, words), words, board.scene,
-                       caption=words("known.without", heads=heads),
-                       chance=words("bench.after.tick"), **common)  # fmt: skip
+                       caption=words("known.without", heads=heads), score=score,
+                       chance=words("bench.after.tick"), rows=known_tasks)  # fmt: skip
     _draw_said(whole, without, words, literal(name))
     with st.expander(words("known.pairs")):
         _draw_pairs(board, whole, without)
@@ -75,17 +71,15 @@ def _lines(found: Scored, words: Words) -> list[Line]:
 
 
 def _lines_without(whole: Scored, without: Scored, words: Words) -> list[Line]:
-    """The same with heads off; nothing where there was nothing to lose."""
-    lines = []
-    for before, after in zip(whole.tasks, without.tasks, strict=True):
-        shown = after.right if before.is_known else Interval(math.nan, math.nan, math.nan, 0)
-        tick = before.right.mean if before.is_known else math.nan
-        note = "" if before.is_known else words("known.unknown")
-        lines.append(
-            Line(words(f"known.{before.task}"), shown.mean, "share", tick, shown.low, shown.high,
-                 note)
-        )  # fmt: skip
-    return lines
+    """The same with heads off, of the tasks where there was something to lose."""
+    return [
+        Line(
+            words(f"known.{before.task}"), after.right.mean, "share", before.right.mean,
+            after.right.low, after.right.high,
+        )
+        for before, after in zip(whole.tasks, without.tasks, strict=True)
+        if before.is_known
+    ]  # fmt: skip
 
 
 def _draw_said(whole: Scored, without: Scored | None, words: Words, name: str) -> None:
