@@ -186,7 +186,11 @@ class PlotView {
       height: tall ?? this.height() ?? figure.layout?.height ?? 360,
     };
     if (!tiles && parts.some((part) => part.matrices.length)) layout.plot_bgcolor ??= theme.empty;
-    if (!tiles && width < NARROW) fitNarrow(layout);
+    if (!tiles && width < NARROW) {
+      fitNarrow(layout);
+      // Words in cells that are narrower than they are: the tip and the table say them.
+      for (const part of parts) if (part.matrices.length) part.trace = { ...part.trace, texttemplate: undefined };
+    }
     if (!tiles && tall) thinLabels(layout, parts);
     else if (!tiles) fitLabels(layout, width < NARROW);
     if (aside) nameAxes(layout, this.header.export?.about?.axes);
