@@ -7,6 +7,7 @@ what is loaded is bounded by bytes, and the one used longest ago goes first.
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -30,15 +31,18 @@ def cards() -> tuple[ModelCard, ...]:
     """Every model of the server's folder, by name, those that cannot be loaded too."""
     from mha_core.real.folder import models_root
 
+    # Asked for often while a page is drawn, and new folders are to be seen at once.
     root = models_root()
-    if not root.is_dir():
+    try:
+        with os.scandir(root) as found:
+            seen = [(each.path, each.stat().st_mtime_ns) for each in found if each.is_dir()]
+        return _list(root, (root.stat().st_mtime_ns, *sorted(seen)))
+    except OSError:
         return ()
-    seen = (root, *(folder for folder in root.iterdir() if folder.is_dir()))
-    return _list(root, tuple(sorted((str(each), each.stat().st_mtime_ns) for each in seen)))
 
 
 @lru_cache(maxsize=4)
-def _list(root: Path, seen: tuple[tuple[str, int], ...]) -> tuple[ModelCard, ...]:
+def _list(root: Path, seen: tuple[object, ...]) -> tuple[ModelCard, ...]:
     """The models of a folder, listed anew when a folder in it has changed."""
     from mha_core.real.folder import list_models
 

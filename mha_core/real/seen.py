@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +55,10 @@ class Scene:
     __repr__ = brief
 
 
+class _EnoughError(Exception):
+    """All that is looked at has run."""
+
+
 class _Recorder:
     """Sorts what runs to the calls that are looked at."""
 
@@ -65,7 +69,13 @@ class _Recorder:
         self.n_calls = 0
 
     def run(self, call: Call) -> Tensor:
-        """Compute a call's heads, and keep it if it is looked at."""
+        """Compute a call's heads, and keep it if it is looked at.
+
+        Raises:
+            _EnoughError: everything round the last call that is looked at has run.
+        """
+        if call.number > max(self.numbers, default=call.number):
+            raise _EnoughError
         asked = call.number in self.numbers
         whole = asked and call.n_cells <= MOST_CELLS
         heads = call.heads_by_the_library() if whole else call.heads()
@@ -119,7 +129,7 @@ def _listening(network: Any, recorder: _Recorder) -> Iterator[None]:
 
 
 def look_on(network: Any, ids: Tensor, numbers: Iterable[int]) -> dict[int, Scene]:
-    """Run a model once and look on at some of its attention calls.
+    """Run a model once, as far as is needed, and look on at some of its attention calls.
 
     Args:
         network: a model switched to this project's attention function.
@@ -127,6 +137,11 @@ def look_on(network: Any, ids: Tensor, numbers: Iterable[int]) -> dict[int, Scen
         numbers: of calls.
     """
     recorder = _Recorder(numbers)
-    with torch.no_grad(), _listening(network, recorder), watching(recorder.run):
+    with (
+        torch.no_grad(),
+        _listening(network, recorder),
+        watching(recorder.run),
+        suppress(_EnoughError),
+    ):
         network(input_ids=ids)
     return recorder.scenes
