@@ -49,7 +49,8 @@ def execute(path: Path) -> NotebookNode:
         notebook, timeout=LONGEST_SECONDS, kernel_name="python3", record_timing=False,
         coalesce_streams=True, resources={"metadata": {"path": str(ROOT)}}, config=_kernels(),
     )  # fmt: skip
-    client.execute()
+    # A library's remark on what else could be installed names a path of this machine.
+    client.execute(env={**os.environ, "PYTHONWARNINGS": "ignore:IProgress not found"})
     notebook.metadata["language_info"] = {"name": "python"}  # not which Python it was
     return notebook
 

@@ -61,7 +61,8 @@ def test_a_notebook_runs_and_holds_what_comes_out(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", find(), ids=lambda path: path.name)
-def test_every_figure_has_a_picture_for_viewers_without_plotly(path: Path) -> None:
+def test_every_figure_has_a_picture_and_nothing_is_a_remark_on_this_machine(path: Path) -> None:
+    assert [out for _, out in outputs(shipped(path)) if out.get("name") == "stderr"] == []
     assert all(len(data[PNG]) > 2_000 for data in figures(shipped(path)))
 
 

@@ -102,7 +102,7 @@ def draw_heads_off(board: Board, ways: tuple[Ablation, ...], place: int | None =
         place: the token; not asked for where None.
     """
     words, labels, off = board.words, board.reading.labels, off_of(board)
-    st.session_state["bench_off"] = off
+    st.session_state["bench_off"] = list(off)  # as it comes back, so that nothing has changed
     st.multiselect(
         words("bench.off"),
         every_head(board.scene),

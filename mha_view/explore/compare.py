@@ -319,7 +319,8 @@ def _draw_aligned(first: Side, second: Side, words: Words) -> None:
     st.caption(
         words(
             "compare.aligned", n=len(stretches), first=len(first.labels),
-            second=len(second.labels), left=f"{outside[0]:.0%}", right=f"{outside[1]:.0%}",
+            second=len(second.labels), first_share=f"{outside[0]:.0%}",
+            second_share=f"{outside[1]:.0%}",
         )
     )  # fmt: skip
 

@@ -103,11 +103,23 @@ def draw_falls(page: Page) -> None:
 
 def draw_table(page: Page) -> None:
     """Place, piece, kind, id and where in the text each token stands."""
-    words, reading = page.words, page.reading
-    tokens = reading.tokens
+    words, tokens = page.words, page.reading.tokens
     if len(tokens) <= MOST_PIECES:
-        st.html(f'<div class="wide scrolled" tabindex="0">{write_table(reading, words)}</div>')
-        return
+        markup = write_table(page.reading, words)
+        st.html(f'<div class="wide scrolled" tabindex="0">{markup}</div>')
+    else:
+        _draw_long_table(page.reading, words)
+    table = {
+        "place": range(len(tokens)), "token": page.labels,
+        "kind": [token.kind for token in tokens], "id": [token.id for token in tokens],
+        "start": [token.start for token in tokens], "end": [token.end for token in tokens],
+    }  # fmt: skip
+    draw_save("tokens", table, words, page.scene)
+
+
+def _draw_long_table(reading: Reading, words: Words) -> None:
+    """The table of many tokens, of which the browser draws what is in sight."""
+    tokens = reading.tokens
     columns = {
         words("tokens.place"): list(range(len(tokens))),
         words("tokens.piece"): list(reading.labels),
@@ -124,12 +136,6 @@ def draw_table(page: Page) -> None:
             for name, width in zip(columns, TABLE_WIDTHS, strict=True)
         },
     )
-    table = {
-        "place": range(len(tokens)), "token": reading.labels,
-        "kind": [token.kind for token in tokens], "id": [token.id for token in tokens],
-        "start": [token.start for token in tokens], "end": [token.end for token in tokens],
-    }  # fmt: skip
-    draw_save("tokens", table, words, page.scene)
 
 
 def write_table(reading: Reading, words: Words) -> str:
