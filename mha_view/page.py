@@ -13,7 +13,6 @@ from mha_core.config import AttentionConfig
 from mha_core.errors import TwelveHeadsError
 from mha_view import compute, controls, heavy, real, real_walk, state, thread, warmup
 from mha_view.about import about_sentence
-from mha_view.as_python import STEP_OF, write_python
 from mha_view.classroom import share
 from mha_view.closing import Question, draw_foot, draw_question
 from mha_view.formulas import FORMULAS, formula
@@ -208,6 +207,8 @@ class Page:
             answer: the right id, computed.
             values: what the question and its explanation name.
         """
+        from mha_view.walk.lines import write_walk  # which needs torch
+
         with st.container(key="cards"):
             code, trip, ask = st.columns([6, 4, 4])
         with code.container(border=True, height="stretch"):
@@ -215,7 +216,8 @@ class Page:
             st.code(self.text("torch"), language="python", wrap_lines=True)
             st.latex(self.text("article"))
             with st.expander(self.words("card.python")):
-                st.code(write_python(self.scene, STEP_OF[self.name]), language="python")
+                st.caption(self.words("python.caption"))
+                st.code(write_walk(self), language="python")
         with trip.container(border=True, height="stretch"):
             st.markdown(f"##### {self.words('card.trip')}")
             st.markdown(self.text("trip"))

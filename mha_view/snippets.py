@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from mha_view.grouping import Grouping
+
 WIDTH = 100
 
 
@@ -65,3 +67,26 @@ def _from(module: str, names: list[str]) -> str:
     if len(line) <= WIDTH:
         return line
     return "\n".join([f"from {module} import (", *(f"    {name}," for name in names), ")"])
+
+
+def regrouped(expression: str, grouping: Grouping) -> str:
+    """Patterns with some tokens as one and others left out; see `imports_for`.
+
+    Args:
+        expression: what gives the patterns, [..., query, key].
+        grouping: which tokens a picture takes as one.
+    """
+    if grouping.is_plain:
+        return expression
+    every = sorted([*grouping.groups, *((token,) for token in grouping.hidden)])
+    hidden = [every.index((token,)) for token in grouping.hidden]
+    merged = f"merge_tokens({expression}, {[list(group) for group in every]})"
+    return f"hide_tokens({merged}, {hidden})" if hidden else merged
+
+
+def imports_for(grouping: Grouping) -> str:
+    """What `regrouped` needs imported."""
+    if grouping.is_plain:
+        return ""
+    names = "hide_tokens, merge_tokens" if grouping.hidden else "merge_tokens"
+    return f"from mha_core.heads.regroup import {names}\n"

@@ -19,7 +19,7 @@ from mha_view.as_python import mask_call, write_patterns
 from mha_view.grouping import Grouping, group_tokens
 from mha_view.link import has_own_head
 from mha_view.scene import MaskName, Scene
-from mha_view.snippets import join
+from mha_view.snippets import imports_for, join, regrouped
 
 Lines = dict[str, str]
 TOY = "from mha_core import load_toy_model\nmodel = load_toy_model()"
@@ -53,26 +53,6 @@ def _grouping(scene: Scene, *, hide: bool) -> Grouping:
     )  # fmt: skip
 
 
-def _regrouped(expression: str, grouping: Grouping) -> str:
-    """Patterns with some tokens as one and others left out, with the imports that needs."""
-    if grouping.is_plain:
-        return expression
-    every = sorted([*grouping.groups, *((token,) for token in grouping.hidden)])
-    hidden = [every.index((token,)) for token in grouping.hidden]
-    merged = f"merge_tokens({expression}, {[list(group) for group in every]})"
-    return f"hide_tokens({merged}, {hidden})" if hidden else merged
-
-
-_REGROUP = "from mha_core.heads.regroup import hide_tokens, merge_tokens\n"
-
-
-def _imports_for(grouping: Grouping) -> str:
-    """What `_regrouped` needs."""
-    if grouping.is_plain:
-        return ""
-    return _REGROUP if grouping.hidden else "from mha_core.heads.regroup import merge_tokens\n"
-
-
 def gallery(scene: Scene) -> Lines:
     """Every layer's pattern, [head, query, key]; the tiles, the chosen head, each layer's mean."""
     reading, walk = compute.reading_of(scene), compute.walk_of(scene)
@@ -91,15 +71,15 @@ def gallery(scene: Scene) -> Lines:
     if order != sorted(order):
         tiles += f"[{order}]"
     punctuation = [n for n, token in enumerate(reading.tokens) if token.kind == "punctuation"]
-    more = _imports_for(grouping)
+    more = imports_for(grouping)
     is_large = len(every) > 60
     means = "[value[LAYER].mean(axis=0)]" if is_large else "[heads.mean(axis=0) for heads in value]"
     means = means.replace("LAYER", str(layer))
     lines = {
         "": f"import numpy as np\n{write_patterns(scene)}\n"
             + "value = [trace.pattern for trace in traces]",
-        "gallery": more + f"gallery = {_regrouped(tiles, grouping)}",
-        "chosen": more + f"chosen = {_regrouped(f'value[{layer}][{head}]', grouping)}",
+        "gallery": more + f"gallery = {regrouped(tiles, grouping)}",
+        "chosen": more + f"chosen = {regrouped(f'value[{layer}][{head}]', grouping)}",
         "passport": (
             "from mha_core.heads.measures import MEASURES, Seen\n"
             f"punctuation = np.isin(np.arange({len(reading)}), {punctuation})\n"
@@ -107,7 +87,7 @@ def gallery(scene: Scene) -> Lines:
             f"scores = [m.score(value[{layer}][{head}], seen) for m in MEASURES.values()]\n"
             'passport = {"score": [float(score) for score in scores if score == score]}'
         ),
-        "mean": more + f"mean = {_regrouped(f'np.stack({means})', grouping)}",
+        "mean": more + f"mean = {regrouped(f'np.stack({means})', grouping)}",
     }  # fmt: skip
     if is_large:  # the wall shows them all, the tiles a few
         del lines["gallery"]
@@ -158,7 +138,7 @@ def compare(scene: Scene) -> Lines:
     lines = {"": "\n".join(parts)}
     groupings = [_grouping(each, hide=False) for each in (now, other)]
     for name, short, grouping in zip(("first", "second"), ("one", "two"), groupings, strict=True):
-        lines[name] = _imports_for(grouping) + f"{name} = {_regrouped(short, grouping)}"
+        lines[name] = imports_for(grouping) + f"{name} = {regrouped(short, grouping)}"
     aligned = _aligned(now, other)
     if aligned:
         lines["difference"] = aligned
@@ -280,7 +260,7 @@ def training(scene: Scene) -> Lines:
     grouping = _grouping(toy, hide=False)
     layer = min(scene.layer, compute.TOY_LAYERS - 1)
     lines["checkpoint"] = (
-        _imports_for(grouping) + f"checkpoint = {_regrouped(f'value[{layer}]', grouping)}"
+        imports_for(grouping) + f"checkpoint = {regrouped(f'value[{layer}]', grouping)}"
     )
     run = shipped_curves()
     if run is not None:

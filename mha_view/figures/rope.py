@@ -15,6 +15,7 @@ from mha_view.words import Words
 
 MOST_CIRCLES = 8
 SPACING = 2.5
+MOST_PAIRS = 16  # in a table of one token's pairs
 SCALED = 1e-3  # a pair that turns by this share more or less than its base says is scaled
 
 

@@ -20,12 +20,10 @@ from mha_core.derivation import (
 )
 from mha_core.rope import pair_frequencies
 from mha_view import compute
+from mha_view.figures.rope import MOST_PAIRS
 from mha_view.page import Page
 from mha_view.panel import draw, folded_table, literal, number, plain, row, sum_rows, table
 from mha_view.table_files import draw_save
-
-# A wide head has more pairs than a table needs; the fastest come first.
-MOST_PAIRS = 16
 
 
 def feature_names(page: Page, n: int) -> list[str]:

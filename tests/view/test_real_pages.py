@@ -476,7 +476,8 @@ def test_two_models_are_compared_where_their_tokens_cover_the_same(case: str, la
     n = len(stretches)
     assert case == "two models" or n == len(["the", "cat", "the", "cat", "我", "!"])
     sizes = {"n": n, "first": len(readings[0]), "second": len(readings[1])}
-    prefix = words("compare.aligned", **sizes, left="@", right="@").split("@")[0]
+    shares = {"first_share": "@", "second_share": "@"}
+    prefix = words("compare.aligned", **sizes, **shares).split("@")[0]
     assert prefix in told
     grouped = compare.over_groups(first, now_keep(now, first), [each.first for each in stretches])
     for row, one in enumerate(stretches):
