@@ -315,6 +315,10 @@ def _count_base(full: nn.Module, base: Any) -> int | None:
         return n_inside
     shallow = _shallow(full.config)
     alone, _ = _attempt(base, shallow)
+    if alone is not None:
+        here, there = dict(inside.named_parameters()), dict(alone.named_parameters())
+        if {_any_layer(name) for name in here} <= {_any_layer(name) for name in there}:
+            return n_inside + sum(there[name].numel() for name in there.keys() - here.keys())
     headed, _ = _attempt(type(full), shallow)
     if alone is None or headed is None:
         alone, _ = _attempt(base, full.config)
@@ -323,6 +327,15 @@ def _count_base(full: nn.Module, base: Any) -> int | None:
     assert n_alone is not None
     assert n_headed is not None
     return n_inside + n_alone - n_headed
+
+
+def _any_layer(name: str) -> str:
+    """A parameter's name without the number of its layer.
+
+    >>> _any_layer("encoder.layer.11.output.dense.weight")
+    'encoder.layer.#.output.dense.weight'
+    """
+    return ".".join("#" if part.isdecimal() else part for part in name.split("."))
 
 
 def _without_heads(full: nn.Module) -> int | None:
