@@ -15,7 +15,7 @@ from mha_view.explore import circuit_lines, role_lines
 from mha_view.explore import lines as explore
 from mha_view.relate import lines as relate
 from mha_view.scene import Scene
-from mha_view.snippets import join
+from mha_view.snippets import join, titled
 from mha_view.words import Words
 
 Write = Callable[[Scene], dict[str, str] | None]
@@ -34,15 +34,7 @@ def write_page(name: str, scene: Scene) -> str | None:
     parts = PAGES[name](compute.resolve(scene))
     if parts is None:
         return None
-    words = Words(scene.lang)
-    told = [f"# {_called(part, words)}\n{code}" if part else code for part, code in parts.items()]
-    return join(*told)
-
-
-def _called(name: str, words: Words) -> str:
-    """What a picture is called in a file of its own; a table goes by its file's name."""
-    key = f"picture.{name}"
-    return words(key) if words.has(key) else words("python.table", file=f"{name}.csv")
+    return join(*titled(parts, Words(scene.lang)))
 
 
 def draw_python(name: str, words: Words, scene: Scene) -> None:

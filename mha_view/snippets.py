@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Mapping
 
 from mha_view.grouping import Grouping
+from mha_view.words import Words
 
 WIDTH = 100
 
@@ -67,6 +69,20 @@ def _from(module: str, names: list[str]) -> str:
     if len(line) <= WIDTH:
         return line
     return "\n".join([f"from {module} import (", *(f"    {name}," for name in names), ")"])
+
+
+def titled(parts: Mapping[str, str], words: Words) -> Iterator[str]:
+    """Each snippet under a remark that names its picture as a file of its own does, or its table by
+    the file's name; one without a name as it is.
+
+    Args:
+        parts: snippets by the name of the picture or table.
+        words: the reader's language.
+    """
+    for name, code in parts.items():
+        key = f"picture.{name}"
+        title = words(key) if words.has(key) else words("python.table", file=f"{name}.csv")
+        yield f"# {title}\n{code}" if name else code
 
 
 def regrouped(expression: str, grouping: Grouping) -> str:

@@ -316,9 +316,10 @@ def _count_base(full: nn.Module, base: Any) -> int | None:
     shallow = _shallow(full.config)
     alone, _ = _attempt(base, shallow)
     if alone is not None:
-        here, there = dict(inside.named_parameters()), dict(alone.named_parameters())
-        if {_any_layer(name) for name in here} <= {_any_layer(name) for name in there}:
-            return n_inside + sum(there[name].numel() for name in there.keys() - here.keys())
+        own = {_any_layer(name) for name, _ in inside.named_parameters()}
+        more = {name: one.numel() for name, one in alone.named_parameters()}
+        if own <= {_any_layer(name) for name in more}:
+            return n_inside + sum(n for name, n in more.items() if _any_layer(name) not in own)
     headed, _ = _attempt(type(full), shallow)
     if alone is None or headed is None:
         alone, _ = _attempt(base, full.config)

@@ -17,10 +17,9 @@ from mha_view.as_python import STEP_OF, mask_call, write_python
 from mha_view.figures.rope import MOST_PAIRS, shown_pairs
 from mha_view.grouping import Grouping
 from mha_view.scene import MaskName
-from mha_view.snippets import imports_for, join, regrouped
+from mha_view.snippets import imports_for, join, regrouped, titled
 from mha_view.walk.choose import clearest_key
 from mha_view.walk.layer import PLACES
-from mha_view.words import Words
 
 if TYPE_CHECKING:
     from mha_view.page import Page
@@ -32,16 +31,8 @@ NUMPY = "import numpy as np\n"
 
 def write_walk(page: Page) -> str:
     """Write the lines of a page of the walk: its record, its main step as `value`, its pictures."""
-    words = page.words
     parts = PAGES[page.name](page)
-    told = [f"# {_called(name, words)}\n{code}" for name, code in parts.items()]
-    return join(write_python(page.scene, STEP_OF[page.name]), *told)
-
-
-def _called(name: str, words: Words) -> str:
-    """What a picture is called in a file of its own; a table goes by its file's name."""
-    key = f"picture.{name}"
-    return words(key) if words.has(key) else words("python.table", file=f"{name}.csv")
+    return join(write_python(page.scene, STEP_OF[page.name]), *titled(parts, page.words))
 
 
 def _steps(names: Iterable[str]) -> Lines:

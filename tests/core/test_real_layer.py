@@ -49,6 +49,22 @@ def test_every_layer_is_proved_and_is_the_articles(family: Family) -> None:
         assert max(far.values()) <= 1, far
         assert compare_fused(trace) <= allowed["out"]
         assert np.array_equal(np.broadcast_to(trace.keep, trace.pattern.shape), _allowed(layer))
+    # One layer by itself: the rest of the model does not run, and it is the same layer.
+    alone = real_layer(model, read, 0)
+    for step in layers[0].trace:
+        np.testing.assert_allclose(alone.trace[step.name].value, step.value, rtol=0, atol=1e-6)
+    assert alone.proof.keys() == layers[0].proof.keys()
+
+
+def test_only_as_much_of_a_model_runs_as_is_looked_on() -> None:
+    model, read = opened(BY_NAME["llama"])
+    ran = list[int]()
+    for number, part in enumerate(model.network.model.layers):
+        part.register_forward_hook(lambda *_, number=number: ran.append(number))
+    for asked in ([0], [1], [0, 1]):
+        ran.clear()
+        real_layers(model, read, asked)
+        assert max(ran) == max(asked), asked
 
 
 def _allowed(layer: Any) -> Any:
