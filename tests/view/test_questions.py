@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from mha_core.config import AttentionConfig
+from mha_core.heads.circuit_report import read_circuits
+from mha_core.model.edits import EMBEDDING
 from mha_core.walk import walk_layer
 from mha_core.weights import random_embedding, random_weights
 from mha_core.whatif import look_again
@@ -50,6 +52,28 @@ def test_every_answer_can_be_given_and_one_is_right(page: str, scene: Scene) -> 
         assert not app.exception
         wrong += right not in "\n".join(item.value for item in app.success)
     assert wrong == len(options) - 1
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_the_circuits_question_is_answered_by_the_head_whose_loss_costs_most(lang: str) -> None:
+    found = read_circuits(compute.load_weights())["copying"].heads
+    cost = {head: effect.mean for head, effect in found.items() if head != EMBEDDING}
+    layer, head = max(cost, key=lambda one: cost[one])
+    app = open_app("circuits", Scene(lang=lang, circuit="copying"))
+    app.radio(key="answer_circuits").set_value(f"{layer}.{head}").run()
+    assert not app.exception
+    told = "\n".join(item.value for item in app.success)
+    assert Words(lang)("ask.right") in told
+    assert f"{cost[layer, head]:.2f}" in told
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_the_hypothesis_question_counts_what_chance_alone_calls(lang: str) -> None:
+    app = open_app("hypothesis", Scene(lang=lang))
+    answers = app.radio(key="answer_hypothesis")
+    assert "0.9" in answers.options, "18 heads, each at 5 %"
+    answers.set_value("some").run()
+    assert Words(lang)("ask.right") in "\n".join(item.value for item in app.success)
 
 
 def _ids(page: str, scene: Scene) -> list[str]:
