@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mha_view import compute, thread
+from mha_view import compute, real, thread
 from mha_view.scene import Scene
 from mha_view.words import Words
 
@@ -52,9 +52,10 @@ class About:
 def about_sentence(scene: Scene, words: Words) -> About:
     """The sentence, and the weights, layer, head, token and mask it was seen through."""
     head, focus = thread.head_of(scene), thread.focus_of(scene)
+    card = real.card_of(scene)  # which is read as it was made
     facts = words(
-        "picture.facts",
-        weights=words(f"weights.{scene.weights}"),
+        "picture.facts" if card is None else "picture.facts.real",
+        weights=words(f"weights.{scene.weights}") if card is None else card.name,
         layer=min(scene.layer, compute.n_layers_of(scene) - 1),
         head=head,
         token=compute.reading_of(scene).labels[focus],

@@ -15,6 +15,7 @@ from difflib import get_close_matches
 from functools import cache
 from urllib.parse import quote, unquote_to_bytes, urlencode
 
+from mha_core.errors import TwelveHeadsError
 from mha_view import compute, limits
 from mha_view.link import COUNTED, link_of, refuse_missing, sizes_of
 from mha_view.panel import literal
@@ -142,18 +143,17 @@ def read(link: Mapping[str, str], start: Scene | None = None) -> tuple[Scene, li
     token = plain.pop("token", None)
     scene, unread = read_link(plain, start)
     scene, missing = refuse_missing(scene, plain)
-    if scene.picked is not None and "focus" not in plain and _is_short(scene):
-        compute.reading_of(scene)  # which brings the model that knows
-        n_before = compute.tokens_before(scene)
-        scene = scene.with_(**thread_of(scene.picked, n_before))
+    if scene.picked is not None and "focus" not in plain:
+        scene = scene.with_(**thread_of(scene.picked, compute.tokens_before(scene)))
     names = [parameter.partition("=")[0] for parameter in (*unread, *missing)]
     refused = [_refuse(name, link[_typed(name, link)], scene) for name in names]
-    if token is None:
+    if token is None or not compute.is_ready(scene):
         return scene, refused
     place = find_token(scene, token)
     if place is not None:
         return scene.with_(focus=place - compute.tokens_before(scene)), refused
-    labels = compute.reading_of(scene).labels if _is_short(scene) else ()
+    reading = _reading_of(scene)
+    labels = () if reading is None else reading.labels
     shown = " ".join(f"{number} {label}" for number, label in enumerate(labels[:SHORT]))
     return scene, [*refused, Refused("token", token, "token", {"tokens": shown})]
 
@@ -171,9 +171,9 @@ def find_token(scene: Scene, typed: str) -> int | None:
     >>> find_token(Scene(text="The dog ran."), "5") is None
     True
     """
-    if not _is_short(scene):
+    reading, typed = _reading_of(scene), typed.strip()
+    if reading is None:
         return None
-    reading, typed = compute.reading_of(scene), typed.strip()
     if typed.isascii() and typed.isdigit() and len(typed) < 7:
         return int(typed) if int(typed) < len(reading) else None
     for same in (str, str.casefold):
@@ -188,9 +188,21 @@ def find_token(scene: Scene, typed: str) -> int | None:
     )
 
 
-def _is_short(scene: Scene) -> bool:
-    """Whether the sentence is one that the pages take."""
-    return len(scene.text) <= limits.value("MOST_TEXT")
+def needs_model(link: Mapping[str, str], scene: Scene) -> bool:
+    """Whether a link says something that only its model can tell, which is not loaded: which token
+    a place or a word is, where another people's model cuts the text."""
+    asks = "token" in link or ("cell" in link and "focus" not in link)
+    return asks and not compute.is_ready(scene)
+
+
+def _reading_of(scene: Scene) -> compute.Reading | None:
+    """The sentence's tokens, where it is one that the pages take and its model is there."""
+    if len(scene.text) > limits.value("MOST_TEXT") or not compute.is_ready(scene):
+        return None
+    try:
+        return compute.reading_of(scene)
+    except TwelveHeadsError:  # the page says what is wrong with the text
+        return None
 
 
 def _value(name: str, typed: str) -> str:
@@ -255,10 +267,10 @@ def write(scene: Scene) -> str:
     text = _written_out(scene.text)
     first = {} if text is None else {"text": scene.text}
     kept = {name: value for name, value in link.items() if not first or name not in ("s", "t")}
-    if scene.focus is not None and _is_short(scene):
-        n_tokens = len(compute.reading_of(scene))
+    reading = None if scene.focus is None else _reading_of(scene)
+    if scene.focus is not None and reading is not None:
         place = scene.focus + compute.tokens_before(scene)
-        if 0 <= place < n_tokens:
+        if 0 <= place < len(reading):
             kept["token"] = str(place)
             del kept["focus"]
     order = {name: number for number, name in enumerate(("text", *kept, "lang", "v"))}

@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
-from mha_view import compute, live
+from mha_view import compute, live, real
 from mha_view.home import HOME
 from mha_view.link import link_of
 from mha_view.scene import Scene
@@ -43,6 +43,11 @@ def weights_digest() -> str:
 
 def describe_model(scene: Scene, words: Words) -> str:
     """Whose numbers these are, so that another can have the same."""
+    card = real.card_of(scene)
+    if card is not None:
+        digest = real.SHELF.digest_of(card.name) or scene.digest
+        told = [card.source, card.licence, words("cite.files", digest=digest) if digest else ""]
+        return ", ".join(part for part in (card.name, *told) if part)
     kept = live.find(scene)
     if kept is not None:
         return words("cite.live", model=live.describe(kept.settings, words))

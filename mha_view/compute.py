@@ -258,6 +258,11 @@ def is_heavy(scene: Scene) -> bool:
     return cells > HEAVY_CELLS and ("walk", walk_key(scene)) not in STORE
 
 
+def is_awaited(scene: Scene) -> bool:
+    """Whether which head and token a scene is about is known only after a wait in line."""
+    return not is_ready(scene) or (scene.focus is None and is_heavy(scene) and not is_read(scene))
+
+
 @dataclass(frozen=True)
 class Differences:
     """How far the layer is from the two other ways of computing it.
@@ -302,6 +307,22 @@ def layer_of(scene: Scene, walk: Walk | None = None) -> AttentionTrace:
     """
     layers = (walk or walk_of(scene)).layers
     return layers[min(scene.layer, len(layers) - 1)]
+
+
+def pattern_of(scene: Scene) -> NDArray[np.float32]:
+    """The pattern of the scene's layer, [head, query, key]: from its steps, or where only the
+    patterns of another people's model were read, from these."""
+    scene = resolve(scene)
+    number = min(scene.layer, n_layers_of(scene) - 1)
+    if is_heavy(scene) and is_read(scene):
+        return real_walk.patterns_of(scene.real, scene.text)[number]
+    return layer_of(scene).pattern
+
+
+def is_read(scene: Scene) -> bool:
+    """Whether every pattern of a scene's text through another people's model is there."""
+    scene = resolve(scene)
+    return scene.weights == "real" and real_walk.patterns_key(scene.real, scene.text) in STORE
 
 
 def _walk_scene(scene: Scene) -> Walk:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, get_args
 
 import streamlit as st
 
+from mha_core.errors import TwelveHeadsError
 from mha_view import compute, limits, live, real, state, thread
 from mha_view.panel import literal
 from mha_view.scene import (
@@ -51,11 +53,14 @@ def _take_sentence() -> None:
     """Put the sentence typed into the scene; a change after the focus token leaves that alone."""
     before, text = state.scene(), st.session_state["text"]
     changes: dict[str, Any] = {}
-    if before.focus is not None:
-        now, then = (compute.reading_of(before.with_(text=some)) for some in (text, before.text))
-        read = thread.focus_of(before) + 1
-        if now.labels[:read] == then.labels[:read] and text not in TEXTS.values():
-            changes = {"focus": before.focus, "picked": before.picked}
+    if before.focus is not None and text not in TEXTS.values() and compute.is_ready(before):
+        with suppress(TwelveHeadsError):  # the page says what is wrong with a text
+            now, then = (
+                compute.reading_of(before.with_(text=some)) for some in (text, before.text)
+            )
+            read = thread.focus_of(before) + 1
+            if now.labels[:read] == then.labels[:read]:
+                changes = {"focus": before.focus, "picked": before.picked}
     state.change(text=text, **changes)
 
 
@@ -178,7 +183,7 @@ def _draw_models(words: Words) -> None:
         st.session_state["real_model"] = chosen
         st.selectbox(
             words("real.label"), list(by_name), key="real_model", placeholder=words("real.choose"),
-            on_change=lambda: state.change(real=st.session_state["real_model"], digest=""),
+            on_change=lambda: state.change(real=st.session_state["real_model"]),
         )  # fmt: skip
     if card is not None:
         st.caption(describe_model(card, words))
@@ -207,18 +212,34 @@ def draw_model_notice(words: Words) -> None:
         return
     card = real.card_of(now)
     if card is None:
-        nearest = real.nearest_to(now.real)
-        name = literal(now.real or "?")
-        st.warning(words("real.gone" if nearest else "real.gone.none", name=name))
-        if nearest is not None:
-            st.button(
-                words("real.nearest", name=nearest.name), key="real_nearest", type="primary",
-                **state.setter(real=nearest.name, digest=""),
-            )  # fmt: skip
-        return
-    known = real.SHELF.digest_of(card.name)
-    if now.digest and known and now.digest != known:
-        st.warning(words("real.changed", name=literal(card.name)))
+        draw_gone(words, "real", now.real)
+    else:
+        draw_changed(words, card.name, now.digest)
+
+
+def draw_gone(words: Words, field: str, name: str) -> None:
+    """Say that a link's model is not here, and offer the nearest.
+
+    Args:
+        words: the reader's words.
+        field: of the scene, which names the model.
+        name: the model's.
+    """
+    nearest = real.nearest_to(name)
+    key = "real.gone" if nearest else "real.gone.none"
+    st.warning(words(key, name=literal(name or "?")))
+    if nearest is not None:
+        st.button(
+            words("real.nearest", name=nearest.name), key=f"{field}_nearest", type="primary",
+            **state.setter(**{field: nearest.name}),
+        )  # fmt: skip
+
+
+def draw_changed(words: Words, name: str, digest: str) -> None:
+    """Say so where a link's model was made of other files than those that are loaded."""
+    known = real.SHELF.digest_of(name)
+    if digest and known and digest != known:
+        st.warning(words("real.changed", name=literal(name)))
 
 
 def _draw_mask(words: Words) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from mha_core.errors import ConfigError, TwelveHeadsError
-from mha_view import compute, limits, real_walk
+from mha_view import compute, limits, real_walk, state
 from mha_view.jobs import Job, Line, Make
 from mha_view.real import SHELF
 from mha_view.scene import Scene
@@ -128,6 +128,7 @@ def bring(words: Words, scene: Scene, *, patterns: bool = False) -> None:
     name = scene.real
     if SHELF.find(name) is None:
         wait_for(words, "model", name, once(SHELF.load, name), told="heavy.loading")
+        state.say_again()
         st.rerun()  # now that its files are known, for the links and the address that name them
     if patterns and real_walk.patterns_key(name, scene.text) not in STORE:
         wait_for(words, "walk", (name, scene.text), once(real_walk.patterns_of, name, scene.text))

@@ -27,7 +27,9 @@ def link_of(scene: Scene) -> dict[str, str]:
         picked = None
     shown = scene.with_(**bounded, off=existing_off(scene), picked=picked)
     if scene.against == "weights" and scene.other_weights == "real":
-        shown = shown.with_(other_real=real.second_name(scene))
+        name = real.second_name(scene)
+        known = real.SHELF.digest_of(name)
+        shown = shown.with_(other_real=name, other_digest=scene.other_digest or known)
     if (card := real.card_of(scene)) is not None:
         known = real.SHELF.digest_of(card.name)
         shown = shown.with_(real=card.name, digest=scene.digest or known)

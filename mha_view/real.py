@@ -148,7 +148,8 @@ class Shelf:
             except TwelveHeadsError as error:
                 found = error
             with self._lock:
-                self._chains[name] = found
+                if self._models.get(name) is model:  # else it went meanwhile, for lack of room
+                    self._chains[name] = found
         return found
 
     def _load(self, name: str) -> RealModel:

@@ -160,6 +160,7 @@ class Scene:
             head of -1 is another one than the first reading's.
         other_real: which model's weights, where they are another people's; "" for the first that is
             not the scene's own.
+        other_digest: as `digest`, of that model.
         other_step: the second reading's training step; the first shipped checkpoint at or after.
         model: whose sizes are shown: a bundled config's name, "file" or "hand".
         config_text: the config pasted or dropped, exactly as it is.
@@ -256,6 +257,7 @@ class Scene:
     other_mask: MaskName = "two_way"
     other_weights: WeightsName = "article"
     other_real: str = ""
+    other_digest: str = ""
     other_step: int = 0
     model: str = "llama3.1-8b"
     config_text: str = ""
@@ -313,6 +315,9 @@ class Scene:
             changes = look_in(changes["text"]) | changes
         if any(changes.get(name, getattr(self, name)) != getattr(self, name) for name in WRITES):
             changes = {"said": (), "look": -1} | changes
+        for name, files in (("real", "digest"), ("other_real", "other_digest")):
+            if changes.get(name, getattr(self, name)) != getattr(self, name):
+                changes = {files: ""} | changes
         after = self.with_(**changes)
         picked = after.picked
         if picked is None or picked.figure not in TOKEN_AXIS:
@@ -600,6 +605,7 @@ CODECS: dict[str, Codec] = {
     "other_mask": one_of("mask2", MaskName),
     "other_weights": one_of("weights2", WeightsName),
     "other_real": Codec("real2", read_real, lambda name: quote(name, safe="")),
+    "other_digest": Codec("digest2", read_digest, str),
     "other_step": whole("step2", 0, 10_000_000),
     "model": Codec("model", read_model, str),
     "part": Codec("part", read_part, str),

@@ -34,9 +34,9 @@ def main() -> None:
         cite.draw_cite(words, state.scene(), page.url_path)
     for part in refused:
         st.warning(part.say(words))
-    name = page.url_path or "overview"
+    name, places = page.url_path or "overview", None
     if state.scene().present:
-        present.draw_bar(words, name)
+        places = present.draw_bar(words, name)
     else:
         controls.draw_controls(words)
     if state.scene().weights == "live":
@@ -47,6 +47,8 @@ def main() -> None:
     frame.draw_neighbours(words, name)
     with body:
         page.run()
+        if places is not None:
+            present.draw_thread(words, places)
         if state.scene().present:
             present.draw_question(words, name)
 

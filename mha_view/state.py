@@ -7,6 +7,7 @@ reader does to it goes back into the scene through a callback.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
@@ -19,6 +20,23 @@ from mha_view.scene import DEFAULTS, FOREIGN, Scene, marked_in, start_in
 from mha_view.words import LANG_VARIABLE, LANGS
 
 MOST_UNDO = 50
+# What says which token a link is about.
+TOKENS_OF = ("text", "weights", "real", "focus", "picked")
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A link that names a token of a model which is not loaded yet.
+
+    Attributes:
+        link: names and values.
+        start: what held where the link says nothing.
+        scene: as far as it could be read.
+    """
+
+    link: dict[str, str]
+    start: Scene | None
+    scene: Scene
 
 
 def scene() -> Scene:
@@ -93,13 +111,23 @@ def open_scene() -> list[Refused]:
     seen, st.session_state["seen"] = st.session_state.get("seen"), link
     is_first = "scene" not in st.session_state
     if not is_first and (not link or link == seen or link in st.session_state["written"]):
-        refused: list[Refused] = st.session_state.pop("refused", [])
-        return refused
-    st.session_state["asked"] = raw if "text" in link and "v" not in link else ""
-    if is_first:
-        return _take(link, None)
-    kept = {name: getattr(scene(), name) for name in ("text", "lang", "own_route")}
-    return _take(link, Scene(**kept))
+        refused = [*st.session_state.pop("refused", []), *_take_waiting()]
+    else:
+        st.session_state["asked"] = raw if "text" in link and "v" not in link else ""
+        refused = _take(link, None if is_first else _start())
+    st.session_state["told"] = refused
+    return refused
+
+
+def _start() -> Scene:
+    """What holds where a further link says nothing."""
+    now = scene()
+    return Scene(text=now.text, lang=now.lang, own_route=now.own_route)
+
+
+def say_again() -> None:
+    """Have the next run say what this one said could not be used of a link."""
+    st.session_state["refused"] = st.session_state.get("told", [])
 
 
 def is_by_hand() -> bool:
@@ -122,8 +150,26 @@ def _take(link: dict[str, str], start: Scene | None) -> list[Refused]:
     """Make a link's scene the session's; what could not be used is returned."""
     if start is None and not link.get("lang"):
         link = {**link, "lang": first_language()}
-    st.session_state["scene"], refused = by_hand.read(link, start)
+    read, refused = by_hand.read(link, start)
+    st.session_state["scene"] = read
+    waits = by_hand.needs_model(link, read)
+    st.session_state["waiting"] = Waiting(link, start, read) if waits else None
     return refused
+
+
+def _take_waiting() -> list[Refused]:
+    """Read the token or the cell of a link again, now that its model is loaded; what could not be
+    used is returned. A reader who has turned to something else meanwhile keeps that."""
+    waiting: Waiting | None = st.session_state.get("waiting")
+    if waiting is None or not compute.is_ready(waiting.scene):
+        return []
+    st.session_state["waiting"] = None
+    now = scene()
+    if any(getattr(now, field) != getattr(waiting.scene, field) for field in TOKENS_OF):
+        return []
+    read, refused = by_hand.read(waiting.link, waiting.start)
+    st.session_state["scene"] = now.with_(focus=read.focus)
+    return [one for one in refused if one.name == "token"]  # the rest was said before
 
 
 def first_language() -> str:

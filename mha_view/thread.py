@@ -38,5 +38,5 @@ def _clearest_query(scene: Scene) -> int:
 
 def _look(scene: Scene) -> tuple[int, int]:
     """The query and the key of the chosen head's clearest look, parts of words left out."""
-    pattern = compute.layer_of(scene).pattern[head_of(scene)]
+    pattern = compute.pattern_of(scene)[head_of(scene)]
     return clearest_look(pattern, compute.fragments_of(scene))

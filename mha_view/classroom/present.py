@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -16,15 +16,23 @@ from mha_view.menu import neighbours, page_file
 from mha_view.scene import Scene
 from mha_view.words import Words
 
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+    Places = tuple[DeltaGenerator, DeltaGenerator]
+
 KEY = "presenter"
 
 
-def draw_bar(words: Words, page: str) -> None:
+def draw_bar(words: Words, page: str) -> Places | None:
     """Where the class is, the clock, and what it may change: layer, mask, RoPE, head, token.
 
     Args:
         words: the reader's words.
         page: the page that is shown.
+
+    Returns:
+        The places of head and token, where these follow from what the page computes first.
     """
     scene = state.scene()
     station = route.station_of(scene, page)
@@ -45,10 +53,13 @@ def draw_bar(words: Words, page: str) -> None:
         mount("present.js", header, key=KEY, callbacks=callbacks)
         with st.popover(words("sentence.label"), key="present_sentence"):
             controls.draw_sentence(words)
-        with suppress(TwelveHeadsError):  # the page says what is wrong with the sizes
-            _draw_thread(words)
+        places = st.empty(), st.empty()
+        is_awaited = compute.is_awaited(scene)
+        if not is_awaited:
+            draw_thread(words, places)
         controls.draw_settings(words)
         st.button(words("present.stop"), key="present_stop", on_click=_leave)
+    return places if is_awaited else None
 
 
 def follow_wish() -> None:
@@ -59,11 +70,17 @@ def follow_wish() -> None:
         st.switch_page(page_file(wish), query_params=link_of(state.scene()))
 
 
-def _draw_thread(words: Words) -> None:
+def draw_thread(words: Words, places: Places) -> None:
     """The head and the token, each as a list that takes little room."""
+    with suppress(TwelveHeadsError):  # the page says what is wrong with the sizes
+        _draw_thread(words, *places)
+
+
+def _draw_thread(words: Words, head: DeltaGenerator, token: DeltaGenerator) -> None:
+    """Each list in its place."""
     scene = compute.resolve(state.scene())
     heads = compute.config_of(scene).n_heads
-    st.selectbox(
+    head.selectbox(
         words("head.label"),
         range(heads),
         format_func=lambda head: words("head.chip", head=head),
@@ -72,7 +89,7 @@ def _draw_thread(words: Words) -> None:
     )
     labels = compute.reading_of(scene).labels
     st.session_state["present_focus"] = thread.focus_of(scene)
-    st.selectbox(
+    token.selectbox(
         words("focus.label"),
         range(len(labels)),
         format_func=lambda place: f"{place} · {labels[place]}",

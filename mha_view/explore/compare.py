@@ -14,7 +14,7 @@ from mha_core.errors import TwelveHeadsError
 from mha_core.heads.measures import MEASURES, Seen
 from mha_core.heads.regroup import divergences, merge_tokens, moved
 from mha_core.language.alignment import Span, align_tokens
-from mha_view import compute, heavy, real, state, thread
+from mha_view import compute, controls, heavy, real, state, thread
 from mha_view.about import About
 from mha_view.explore import checkpoints, live_run
 from mha_view.explore.board import Board
@@ -130,6 +130,8 @@ def draw_controls(board: Board) -> str:
             **state.bind("against", shown=now.against),
         )
         _draw_choice(words, now)
+    if has_own_head(now) and now.other_weights == "real":
+        controls.draw_changed(words, now.other_real, now.other_digest)
     return now.against
 
 
@@ -175,12 +177,7 @@ def _draw_model(words: Words, now: Scene) -> None:
         st.selectbox(words("real.label"), names, width=260,
                      **state.bind("other_real", shown=now.other_real))  # fmt: skip
         return
-    nearest = real.nearest_to(now.other_real)
-    key = "real.gone" if nearest else "real.gone.none"
-    st.warning(words(key, name=literal(now.other_real or "?")))
-    if nearest is not None:
-        st.button(words("real.nearest", name=nearest.name), key="other_nearest", type="primary",
-                  **state.setter(other_real=nearest.name))  # fmt: skip
+    controls.draw_gone(words, "other_real", now.other_real)
     st.stop()
 
 

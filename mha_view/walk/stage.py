@@ -198,9 +198,10 @@ def _hear(told: Told) -> None:
     """Put what the reader did into the scene, as far as it can be; note the page wished for."""
     now = state.scene()
     changes: dict[str, Any] = {}
-    if told.head is not None and told.head < compute.config_of(now).n_heads:
+    is_ready = compute.is_ready(now)  # a model may have gone since the stage was drawn
+    if is_ready and told.head is not None and told.head < compute.config_of(now).n_heads:
         changes["head"] = told.head
-    if told.token is not None and told.token < len(compute.reading_of(now)):
+    if is_ready and told.token is not None and told.token < len(compute.reading_of(now)):
         changes["focus"] = told.token - compute.tokens_before(now)
     if told.step is not None and told.step <= N_STEPS:
         changes["play"] = told.step

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from mha_core.real.layer import real_layer
 from mha_core.real.load import RealModel, open_network
 from mha_core.real.pairs import score_pairs
 from mha_view import by_hand, compute, real, real_walk, thread
+from mha_view.about import about_sentence
 from mha_view.components.wall import _head
 from mha_view.explore import board, changed, compare, known
 from mha_view.figures import explore
@@ -71,6 +73,66 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv(FOLDER_VARIABLE, str(folder))
         yield folder
     STORE.clear()
+
+
+@pytest.fixture(autouse=True)
+def in_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a page does, it loads no model by itself: only a job of the line does."""
+    load = real.Shelf._load
+
+    def watched(shelf: real.Shelf, name: str) -> RealModel:
+        assert "ScriptRunner" not in threading.current_thread().name, "loaded outside the line"
+        return load(shelf, name)
+
+    monkeypatch.setattr(real.Shelf, "_load", watched)
+
+
+def unload() -> None:
+    """As on a server that has just begun."""
+    for kept in (real.SHELF._models, real.SHELF._digests, real.SHELF._chains):
+        kept.clear()
+    STORE.clear()
+
+
+LINK = {"v": "1", "lang": "en", "weights": "real", "real": "small-llama", "text": "a b c"}
+CALLED = {
+    "a place": ({"token": "2"}, 2, 2),
+    "a word": ({"token": "b"}, 2, 2),
+    "a cell": ({"cell": "pattern.3.4.2"}, 4, 4),
+    "no token": ({"token": "11"}, None, None),
+    "another model's": ({"token": "2", "real": "small-bert"}, 1, 2),
+}
+
+
+@pytest.mark.parametrize("called", CALLED)
+@pytest.mark.parametrize("page", ["attention", "gallery"])
+def test_a_link_waits_for_its_model_in_line_and_loses_nothing(page: str, called: str) -> None:
+    link, focus, place = CALLED[called]
+    unload()
+    app = open_app(page, link=LINK | link | {"layer": "7"})
+    assert not app.exception
+    scene = app.session_state["scene"]
+    assert scene.focus == focus
+    if place is not None:
+        assert thread.focus_of(scene) == place
+    told = [item.value for item in app.warning]
+    assert "“7”" in told[0], "said before the wait, and after it"
+    assert len(told) == 1 + (focus is None)
+    app.run()
+    assert app.session_state["scene"] == scene
+    assert not app.warning
+
+
+@pytest.mark.parametrize("page", ["attention", "gallery", "compare", "class"])
+def test_a_presented_page_waits_for_both_models_in_line(page: str) -> None:
+    unload()
+    both = {"against": "weights", "weights2": "real", "real2": "small-bert", "present": "1"}
+    app = open_app(page, link=LINK | both)
+    assert not app.exception
+    assert not app.error
+    assert app.selectbox(key="present_head").options
+    assert app.selectbox(key="present_focus").options[1].endswith("␣")
+    assert compute.is_ready(app.session_state["scene"])
 
 
 @pytest.mark.parametrize("lang", LANGS)
@@ -284,8 +346,10 @@ def test_the_shelf_lets_the_oldest_go_and_forgets_what_it_computed() -> None:
     assert shelf.load("small-llama") is first
     assert len(shelf.digest_of("small-llama")) == 16
     STORE.get(("walk", ("real", "small-llama"), "x"), lambda: "kept")
+    assert isinstance(shelf.open("small-llama"), real.Open)
     shelf.load("small-bert")
     assert shelf.find("small-llama") is None
+    assert shelf.find_open("small-llama") is None
     assert shelf.digest_of("small-llama") == ""
     assert ("walk", ("real", "small-llama"), "x") not in STORE
     assert real.is_about(("a", (("real", "m"), 1)), "m")
@@ -448,7 +512,8 @@ COMPARED = {
 @pytest.mark.parametrize("case", COMPARED)
 def test_two_models_are_compared_where_their_tokens_cover_the_same(case: str, lang: str) -> None:
     scene, words = COMPARED[case].with_(lang=lang), Words(lang)
-    assert read_link(link_of(scene))[0].with_(digest="") == scene.with_(digest="")
+    bare = {"digest": "", "other_digest": ""}
+    assert read_link(link_of(scene))[0].with_(**bare) == scene
     assert refuse_missing(scene, link_of(scene)) == (scene, [])
     app = open_app("compare", scene)
     assert not app.exception
@@ -499,11 +564,36 @@ def test_a_second_model_that_is_not_here_is_said_to_be_gone() -> None:
     app = open_app("compare", COMPARED["two models"].with_(other_real="small-bear"))
     assert not app.exception
     assert Words("en")("real.gone", name=r"small\-bear") in [item.value for item in app.warning]
-    app.button(key="other_nearest").click().run()
+    app.button(key="other_real_nearest").click().run()
     assert not app.warning
     assert app.session_state["scene"].other_real == "small-bert"
     first = Scene(weights="real", real="small-bert", against="weights", other_weights="real")
     assert link_of(first)["real2"] == "small-llama", "the first that is not the scene's own"
+
+
+def test_a_link_names_the_second_models_files(root: Path) -> None:
+    scene = COMPARED["two models"]
+    real.SHELF.load("small-bert")
+    link = link_of(scene)
+    assert link["digest2"] == card_of(root / "small-bert").digest
+    assert not open_app("compare", link=link).warning
+    app = open_app("compare", link=link | {"digest2": "0" * 16})
+    changed = Words("en")("real.changed", name=r"small\-bert")
+    assert [item.value for item in app.warning] == [changed]
+    assert link_of(app.session_state["scene"])["digest2"] == "0" * 16
+    app.selectbox(key="other_real").set_value("small-llama").run()
+    assert not app.warning
+    assert app.session_state["scene"].other_digest == ""
+
+
+def test_what_is_cited_and_saved_names_the_model(root: Path) -> None:
+    app = open_app("attention", SCENE.with_(real="small-bert"))
+    [entry] = [code.value for code in app.code if code.value.startswith("@software")]
+    digest = card_of(root / "small-bert").digest
+    assert f"note = {{small-bert, files {digest}}}" in entry
+    facts = about_sentence(app.session_state["scene"], Words("en")).facts
+    assert facts.startswith("small-bert · layer 1 · head 3 · token")
+    assert "RoPE" not in facts, "it has none"
 
 
 MARKED = "\n".join(
