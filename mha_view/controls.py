@@ -130,9 +130,10 @@ def _name_weights(words: Words) -> str:
     """What the button over the weights says."""
     now = state.scene()
     card = real.card_of(now)
-    if card is not None:
-        return literal(card.name)
-    return words("more.button" if now.weights == "toy" else f"weights.{now.weights}")
+    if card is None and now.weights == "toy":
+        return words("more.button")
+    name = words(f"weights.{now.weights}") if card is None else literal(card.name)
+    return words("more.named", name=name)
 
 
 def _draw_weights(words: Words) -> None:

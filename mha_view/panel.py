@@ -8,6 +8,7 @@ from html import escape
 import streamlit as st
 
 from mha_core.derivation import Folded
+from mha_view.indices import low
 from mha_view.words import Words
 
 DIGITS = 3
@@ -48,14 +49,18 @@ def sum_rows(folded: Folded, names: Sequence[str], words: Words) -> list[str]:
 
 
 def row(name: str, middle: str, value: str, *, bar: float | None = None, kind: str = "") -> str:
-    """One row: name, how it is made, a bar from −1 to 1, the number."""
+    """One row: name, how it is made, a bar from −1 to 1, the number.
+
+    A sum's name and a bias' are symbols; other names may be tokens, which are printed as they are.
+    """
+    shown = low(escape(name)) if kind in ("total", "bias") else escape(name)
     if bar is None:
         drawn = ""
     else:
         side = "minus" if bar < 0 else "plus"
         drawn = f'<span class="bar {side}" style="width:{abs(bar) * 100:.0f}%"></span>'
     return (
-        f'<tr class="{kind}"><th scope="row">{escape(name)}</th><td>{escape(middle)}</td>'
+        f'<tr class="{kind}"><th scope="row">{shown}</th><td>{escape(middle)}</td>'
         f'<td class="barcell">{drawn}</td><td class="num">{escape(value)}</td></tr>'
     )
 
@@ -63,7 +68,7 @@ def row(name: str, middle: str, value: str, *, bar: float | None = None, kind: s
 def table(rows: Sequence[str], caption: str) -> str:
     """Rows as one table; the caption is read out before it."""
     return (
-        f'<table class="derivation"><caption>{escape(caption)}</caption>'
+        f'<table class="derivation"><caption>{low(escape(caption))}</caption>'
         f"<tbody>{''.join(rows)}</tbody></table>"
     )
 

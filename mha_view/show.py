@@ -39,6 +39,7 @@ class Picture:
         axes: axis words of those numbers, one an axis.
         names: by axis word, what each place on the axis is called, where that is no number.
         block: rows and columns of the numbers that one drawn cell stands for.
+        beyond: how many of its numbers lie beyond the colours' ends, and the largest size of them.
         picks: the name its picked cells are kept under, where it is not its own.
         grouping: which tokens each row and column of a pattern stands for, where that is not one.
         whole: the pattern before tokens were merged, [query, key] or one a tile, to pick from.
@@ -58,6 +59,7 @@ class Picture:
     axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)
     block: tuple[int, int] = (1, 1)
+    beyond: tuple[int, float] = (0, 0.0)
     picks: str = ""
     tokens: str = ""
     grouping: Grouping | None = None
@@ -111,10 +113,14 @@ def show(
     settings = settings_of(now)
     grouping = picture.grouping
     about = about or about_sentence(compute.resolve(now), words)
-    pooled = []
+    notes = []
     if picture.block != (1, 1):
         rows, columns = picture.block
-        pooled = [words("pooled", rows=rows, columns=columns)]
+        notes.append(words("pooled", rows=rows, columns=columns))
+    if picture.beyond[0]:
+        n, largest = picture.beyond
+        end = picture.figure["layout"]["coloraxis"]["cmax"]
+        notes.append(words("beyond", n=f"{n:,}", end=f"{end:,.2f}", largest=f"{largest:,.0f}"))
     plot(
         mark_figure(
             picture.figure,
@@ -136,13 +142,13 @@ def show(
             "axes": picture.axes,
             "labels": {axis: list(names) for axis, names in picture.names.items()},
             "settings": settings,
-            "about": said_of(picture.name, words, about, pooled),
+            "about": said_of(picture.name, words, about, notes),
         },
         frames_label=picture.frames_label,
         frame=picture.frame,
         toolbar=picture.toolbar,
     )
-    for line in pooled:
+    for line in notes:
         st.caption(line)
 
 

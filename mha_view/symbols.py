@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mha_core.palette import ROLE_OF
 from mha_view import compute
+from mha_view.indices import low
 from mha_view.words import Words
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def symbols(
     made = [
         f'<details class="symbol"><summary><code class="chip {ROLE_OF.get(name, "plain")}" '
         f'data-step="{name}">{_face(name, trace, scene.axes, values)}</code></summary>'
-        f"<p>{escape(words(f'glossary.{name}', **values))}</p></details>"
+        f"<p>{low(escape(words(f'glossary.{name}', **values)))}</p></details>"
         for name in names
     ]
     return f'<div class="chips">{"".join(made)}</div>'
@@ -76,8 +77,7 @@ def symbols(
 def _face(name: str, trace: AttentionTrace, axes: str, values: Mapping[str, object]) -> str:
     """What a chip shows: `d = 96`, or `Q_3 [16, 12]` in the article's order or as PyTorch's."""
     if name in SIZES:
-        symbol = "d<sub>head</sub>" if name == "d_head" else name
-        return f"{symbol} = {values[name]}"
+        return f"{low(name)} = {values[name]}"
     if name in MATRICES:
         rows, columns = getattr(trace.weights, name).shape
         return f"W<sub>{name[-1]}</sub> [{rows}, {columns}]"
@@ -86,11 +86,11 @@ def _face(name: str, trace: AttentionTrace, axes: str, values: Mapping[str, obje
     step = trace[name]
     symbol = escape(step.symbol)
     if axes == "torch":
-        return f"{symbol.removesuffix('_k')} {[1, *step.shape]}"
+        return f"{low(symbol.removesuffix('_k'))} {[1, *step.shape]}"
     number = {"head": values["head"], "kv_head": values["kv_head"]}.get(step.axes[0])
     if number is not None and symbol.endswith("_k"):
-        symbol = f"{symbol.removesuffix('_k')}<sub>{number}</sub>"
-    return f"{symbol} {list(step.article_shape)}"
+        symbol = f"{symbol.removesuffix('_k')}_{number}"
+    return f"{low(symbol)} {list(step.article_shape)}"
 
 
 def glossary(scene: Scene, words: Words) -> str:
@@ -103,5 +103,5 @@ def glossary(scene: Scene, words: Words) -> str:
     values = numbers(
         compute.keep_of(scene, n_tokens), config, n_tokens, min(scene.head, config.n_heads - 1)
     )
-    lines = (escape(words(f"glossary.{name}", **values)) for name in SYMBOLS)
+    lines = (low(escape(words(f"glossary.{name}", **values))) for name in SYMBOLS)
     return f'<ul class="glossary">{"".join(f"<li>{line}</li>" for line in lines)}</ul>'

@@ -81,7 +81,7 @@ def _work_out(scene: Scene, head: int, focus: int) -> dict[str, str]:
         "strongest": str(strongest),
         "share": f"{100 * shares[strongest]:.0f}",
         "weakest": str(weakest),
-        "least": plain(100 * shares[weakest] + 0.0, 0),
+        "least": plain(round(100 * float(shares[weakest])), 0),
         "total": plain(float(np.sum(shares))),
         "parameters": f"{count_parameters(trace.weights):,}",
         "parameters_one": f"{whole:,}",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 
 import streamlit as st
 
-from mha_view import state
+from mha_view import compute, state
 from mha_view.classroom import own
 from mha_view.classroom.facts import facts_of
 from mha_view.classroom.route import PLANS, Route, Station, route_of, scene_at
@@ -102,7 +103,7 @@ def draw_words(words: Words, station: Station) -> None:
     """What to show, what to ask, and the answer from the sentence's numbers."""
     facts = facts_of(state.scene(), words)
     for part in ("show", "ask", "answer"):
-        text = words.lesson("class", f"{part}_{station.page}", **facts)
+        text = _say(words, part, station, facts)
         st.markdown(f"**{words(f'class.{part}')}** {text}")
 
 
@@ -118,6 +119,15 @@ def draw_question(words: Words, station: Station) -> None:
     with st.container(border=True, key="question"):
         st.markdown(f"##### {words('class.question')}")
         st.html(f'<p class="sentence">{escape(state.scene().text)}</p>')
-        st.markdown(words.lesson("class", f"ask_{station.page}", **facts))
+        st.markdown(_say(words, "ask", station, facts))
         with st.container(key="revealed_question"):
-            st.success(words.lesson("class", f"answer_{station.page}", **facts))
+            st.success(_say(words, "answer", station, facts))
+
+
+def _say(words: Words, part: str, station: Station, facts: Mapping[str, str]) -> str:
+    """What a station says; of another people's model, in its own words where there are any."""
+    name = f"{part}_{station.page}"
+    is_real = compute.resolve(state.scene()).weights == "real"
+    own_words = f"{name}_real"
+    chosen = own_words if is_real and words.has_lesson("class", own_words) else name
+    return words.lesson("class", chosen, **facts)

@@ -13,6 +13,7 @@ from PIL import Image
 
 from mha_core.arrays import Array
 from mha_view import compute, theme, thread
+from mha_view.figures.heat import signed_reach
 from mha_view.store import STORE
 from mha_view.words import Words
 
@@ -55,7 +56,7 @@ def _draw(page: str, scene: Scene, head: int) -> str:
 
 def _signed(matrix: Array) -> NDArray[np.uint8]:
     """Numbers from orange to purple, zero in the middle."""
-    reach = float(np.abs(matrix).max(initial=0.0)) or 1.0
+    reach = signed_reach([matrix])
     ramp = theme.SIGNED_DARK if theme.is_dark() else theme.SIGNED_LIGHT
     return _ramp((matrix / reach + 1) / 2, ramp)
 

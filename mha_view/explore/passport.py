@@ -9,6 +9,7 @@ from html import escape
 from typing import Any
 
 from mha_core.heads.measures import Measure
+from mha_view.indices import low
 from mha_view.scene import Scene
 from mha_view.table_files import draw_table
 from mha_view.words import Words
@@ -116,7 +117,7 @@ def passport(
     head = "".join(f'<th scope="col">{escape(text)}</th>' for text in named.values())
     rows = "".join(_row(line, words) for line in lines)
     return (
-        f'<table class="passport"><caption>{escape(caption)}</caption>'
+        f'<table class="passport"><caption>{low(escape(caption))}</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
     )
 

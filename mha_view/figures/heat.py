@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mha_core.arrays import Array
+from mha_view.indices import low
 from mha_view.scene import ColourScale
 from mha_view.show import Figure
 from mha_view.theme import signed_ramp
@@ -24,6 +25,8 @@ CIVIDIS = (
     (138, 134, 120), (166, 156, 117), (195, 179, 105), (225, 204, 85), (253, 231, 55),
 )  # fmt: skip
 MOST_LABELS = 40
+# A number so many times as large as this share of all others would leave them without a colour.
+FAR_BEYOND, MANY = 20, 0.98
 
 
 def warp(share: float, scale: ColourScale) -> float:
@@ -66,10 +69,11 @@ def share_axis(scale: ColourScale, title: str) -> Figure:
     }
 
 
-def signed_axis(values: Sequence[Array], title: str) -> Figure:
-    """A colour axis for signed numbers: centred on zero, wide enough for all of `values`."""
+def signed_axis(values: Sequence[Array], title: str, *, reach: float | None = None) -> Figure:
+    """A colour axis for signed numbers: centred on zero, wide enough for all of `values` if it is
+    not said how wide."""
     finite = [float(np.nanmax(np.abs(v[np.isfinite(v)]), initial=0.0)) for v in values]
-    reach = max(finite, default=0.0) or 1.0
+    reach = reach or max(finite, default=0.0) or 1.0
     return {
         "cmin": -reach,
         "cmax": reach,
@@ -78,10 +82,29 @@ def signed_axis(values: Sequence[Array], title: str) -> Figure:
     }
 
 
+def signed_reach(values: Sequence[Array]) -> float:
+    """How far a signed scale goes: to the largest size, unless that is many times all but a few.
+
+    >>> signed_reach([np.arange(-9.0, 4.0)]), signed_reach([np.append(np.ones(99), 1e4)])
+    (9.0, 1.0)
+    """
+    sizes = np.concatenate([np.abs(v[np.isfinite(v)]).ravel() for v in values] or [np.zeros(0)])
+    largest = float(sizes.max(initial=0.0))
+    usual = float(np.quantile(sizes, MANY, method="lower")) if sizes.size else 0.0
+    return usual if 0.0 < usual * FAR_BEYOND < largest else largest or 1.0
+
+
+def count_beyond(values: Sequence[Array], reach: float) -> tuple[int, float]:
+    """How many numbers lie beyond a signed scale's ends, and the largest size among them."""
+    sizes = [np.abs(v[np.isfinite(v)]) for v in values]
+    count = sum(int((each > reach).sum()) for each in sizes)
+    return count, max((float(each.max(initial=0.0)) for each in sizes), default=0.0)
+
+
 def colour_bar(title: str) -> Figure:
     """The bar that is always there."""
     return {
-        "title": {"text": title, "side": "right"},
+        "title": {"text": low(title), "side": "right"},
         "thickness": 10,
         "len": 0.9,
         "outlinewidth": 0,

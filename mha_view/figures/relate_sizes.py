@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mha_core.arrays import Array
 from mha_core.sizes import Sizes
 from mha_view.figures.bars import bars
+from mha_view.indices import low
 from mha_view.show import Figure, Picture
 from mha_view.theme import ink
 from mha_view.words import Words
@@ -73,7 +74,7 @@ def layer_to_scale(sizes: Sizes, words: Words) -> Picture:
         "layout": {
             "shapes": shapes,
             "annotations": [
-                _label(left, f"{symbol}<br>[{rows}, {columns}]")
+                _label(left, f"{low(symbol)}<br>[{rows}, {columns}]")
                 for left, (_, symbol, (rows, columns), _) in zip(lefts, drawn, strict=False)
             ],
             "showlegend": False,
@@ -195,6 +196,8 @@ def _bars_by_step(
         colours=[ink(ROLE_OF_STEP[step]) for step in numbers], title=title, height=height,
         alt=words("alt.listed", what=what, listed=words("list.next").join(listed)),
     )  # fmt: skip
+    axis = picture.figure["layout"]["xaxis"]
+    axis["ticktext"] = [low(text) for text in axis["ticktext"]]
     # 100G instead of 100B for a hundred thousand millions.
     picture.figure["layout"]["yaxis"]["tickformat"] = "~s"
     return picture

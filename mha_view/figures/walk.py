@@ -11,6 +11,7 @@ from mha_core.arrays import Array
 from mha_core.trace import AttentionTrace, Step
 from mha_view.figures import heat
 from mha_view.grouping import Grouping
+from mha_view.indices import low
 from mha_view.scene import ColourScale
 from mha_view.show import Figure, Picture
 from mha_view.theme import head_colour
@@ -18,6 +19,7 @@ from mha_view.words import Words
 
 # Beyond these a picture pools its cells, and says so.
 MOST_TILE_CELLS = 64
+FEW_ROWS, HIGH_TO_WIDE = 16, 2  # a tile is no higher than so many rows, or times its columns
 MOST_MATRIX_ROWS = 96
 MOST_MATRIX_COLUMNS = 128
 ROW_HEIGHT = 22
@@ -79,6 +81,8 @@ def feature_matrix(
         step.article_value, MOST_MATRIX_ROWS, MOST_MATRIX_COLUMNS
     )
     rows = pooled_labels(features(step.article_value.shape[0]), block_rows)
+    scaled = reach or [step.value]
+    end = heat.signed_reach(scaled)
     figure = heat.matrix(
         step.name,
         values,
@@ -86,7 +90,7 @@ def feature_matrix(
         columns=pooled_labels(labels, block_columns),
         row_title=words("axis.feature"),
         column_title=words("axis.token"),
-        colour=heat.signed_axis(reach or [step.value], step.symbol),
+        colour=heat.signed_axis(scaled, step.symbol, reach=end),
         hover=f"{step.symbol} [{{row}}, {{column}}] = {{value}}",
         shapes=head_bands(bands, values.shape[0]) if bands else (),
     )
@@ -98,7 +102,7 @@ def feature_matrix(
             yaxis["title"]["standoff"] += BANDS_WIDE
     if not bar:
         figure["layout"]["coloraxis"]["showscale"] = False
-        figure["layout"]["title"] = {"text": step.symbol, "font": {"size": 15}, "x": 0.55}
+        figure["layout"]["title"] = {"text": low(step.symbol), "font": {"size": 15}, "x": 0.55}
         figure["layout"]["margin"]["t"] = 34
     return Picture(
         step.name,
@@ -110,6 +114,7 @@ def feature_matrix(
         axes={step.name: step.article_axes},
         names={"token": labels},
         block=(block_rows, block_columns),
+        beyond=heat.count_beyond([step.value], end),
     )
 
 
@@ -339,16 +344,18 @@ def tensor_tiles(
     stacked = np.full((len(arrays), high, wide), np.nan)
     for place, array in enumerate(arrays):
         stacked[place, : array.shape[0], : array.shape[1]] = array
-    values, block_rows, block_columns = heat.pool(stacked, MOST_TILE_CELLS, MOST_TILE_CELLS)
+    most_rows = min(MOST_TILE_CELLS, max(FEW_ROWS, wide * HIGH_TO_WIDE))
+    values, block_rows, block_columns = heat.pool(stacked, most_rows, MOST_TILE_CELLS)
+    end = heat.signed_reach(arrays)
     figure = heat.tiles(
         name,
         values,
-        titles=list(titles),
+        titles=[low(title) for title in titles],
         rows=pooled_labels(rows, block_rows),
         columns=pooled_labels(columns, block_columns),
         row_title=row_title,
         column_title=column_title,
-        colour=heat.signed_axis(arrays, symbol),
+        colour=heat.signed_axis(arrays, symbol, reach=end),
         hover=f"{symbol} [{{row}}, {{column}}] = {{value}}",
         title_colours=colours,
         across=across,
@@ -375,6 +382,7 @@ def tensor_tiles(
             if list(labels) != features(len(labels))
         },
         block=(block_rows, block_columns),
+        beyond=heat.count_beyond(arrays, end),
         pickable=pickable,
         tokens=tokens,
     )

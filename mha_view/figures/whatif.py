@@ -15,6 +15,7 @@ from mha_core.whatif import look_again
 from mha_view import compute
 from mha_view.figures.walk import SMALL_CELL, pattern_tiles, regroup
 from mha_view.grouping import Grouping
+from mha_view.indices import low
 from mha_view.scene import MaskName, Scene
 from mha_view.show import Picture
 from mha_view.words import Words
@@ -74,8 +75,8 @@ def _patterns(
     ]
     patterns, keep, labels = regroup(grouping, patterns, keep, labels)
     figure, block = pattern_tiles(
-        name, patterns, keep, labels, words, titles=full, across=len(full), largest=SMALL_CELL,
-        merged=grouping is not None and grouping.merges,
+        name, patterns, keep, labels, words, titles=[low(title) for title in full],
+        across=len(full), largest=SMALL_CELL, merged=grouping is not None and grouping.merges,
     )  # fmt: skip
     return Picture(
         name, figure, words("alt.compare", titles=words("list.next").join(full)), height=None,

@@ -15,6 +15,7 @@ from mha_view import state
 from mha_view.about import About
 from mha_view.closing import Question, draw_foot, draw_question
 from mha_view.figures import relate_sizes as figures
+from mha_view.indices import low
 from mha_view.panel import literal
 from mha_view.relate import subject as subjects
 from mha_view.relate.subject import Subject
@@ -146,7 +147,7 @@ def draw_summary(subject: Subject, words: Words) -> None:
         words("sizes.layers"): sizes.n_layers,
     }
     chips = [
-        f'<code class="chip plain">{html.escape(name)} = {html.escape(known(value, words))}</code>'
+        f'<code class="chip plain">{low(name)} = {html.escape(known(value, words))}</code>'
         for name, value in numbers.items()
     ]
     st.subheader(literal(subject.name))

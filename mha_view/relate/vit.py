@@ -21,6 +21,7 @@ from mha_view.components.canvas import canvas
 from mha_view.figures import relate_vit as figures
 from mha_view.figures.walk import head_patterns
 from mha_view.figures.whatif import entropy_title
+from mha_view.indices import low
 from mha_view.page import Page, open_page_as
 from mha_view.relate.drawing import unpack_drawing
 from mha_view.scene import read_drawing
@@ -238,7 +239,9 @@ def draw_properties(page: Beside) -> None:
             f'<td style="white-space: normal">{html.escape(cell)}</td>'
             for cell in (sentence, image, mark)
         )
-        rows.append(f'<tr><th scope="row">{html.escape(words(f"vit.row.{name}"))}</th>{cells}</tr>')
+        rows.append(
+            f'<tr><th scope="row">{low(html.escape(words(f"vit.row.{name}")))}</th>{cells}</tr>'
+        )
     head = "".join(
         f'<th scope="col">{html.escape(words(f"vit.column.{name}"))}</th>'
         for name in ("what", "sentence", "image", "mark")

@@ -101,7 +101,7 @@ def draw_projection(page: Page, projection: Projection, feature: int, token: int
     symbol = projection.upper()
     rows = sum_rows(folded, feature_names(page, page.config.d_model), words)
     if bias:
-        rows.append(row(f"b_{projection}", "", number(bias)))
+        rows.append(row(f"b_{projection}", "", number(bias), kind="bias"))
     rows.append(row(f"{symbol}[{feature}, {token}]", "", number(folded.total), kind="total"))
     draw(
         words(
@@ -190,7 +190,7 @@ def draw_output(page: Page, feature: int, token: int) -> None:
     folded, bias, by_head = derive_output(page.trace, feature, token)
     rows = sum_rows(folded, _concat_names(page), words)
     if bias:
-        rows.append(row("b_o", "", number(bias)))
+        rows.append(row("b_o", "", number(bias), kind="bias"))
     rows.append(row(f"O[{feature}, {token}]", "", number(folded.total), kind="total"))
     largest = float(abs(by_head).max()) or 1.0
     heads = [
@@ -200,7 +200,7 @@ def draw_output(page: Page, feature: int, token: int) -> None:
     printed = sum(round(float(part), 3) for part in by_head)
     rest = round(folded.total - round(bias, 3) - printed, 3)
     if bias:
-        heads.append(row("b_o", "", number(bias)))
+        heads.append(row("b_o", "", number(bias), kind="bias"))
     if rest:
         heads.append(row(words("panel.rounding"), "", number(rest), kind="rest"))
     heads.append(row(words("panel.sum"), "", number(folded.total), kind="total"))

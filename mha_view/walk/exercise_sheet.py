@@ -8,10 +8,9 @@ from html import escape
 from typing import Any
 
 from mha_core.exercises.exercise import Cell, Exercise, Matrix, Number, Part, Verdict, told
+from mha_view.indices import low
 from mha_view.words import Words
 
-# `W_q`, `d_head`, `A_k`: what follows is set lower.
-LOWER = re.compile(r"(?<![A-Za-z_`])([A-Za-z]+)_(head|value|in|[a-z]|\d)(?![A-Za-z_])")
 # `e^score`: what follows is set higher.
 HIGHER = re.compile(r"\^([a-z]+)")
 CODE = re.compile(r"`([^`]+)`")
@@ -25,9 +24,7 @@ def inline(text: str) -> str:
     """
     parts = CODE.split(escape(text, quote=False))
     return "".join(
-        f"<code>{part}</code>"
-        if place % 2
-        else HIGHER.sub(r"<sup>\1</sup>", LOWER.sub(r"\1<sub>\2</sub>", part))
+        f"<code>{part}</code>" if place % 2 else HIGHER.sub(r"<sup>\1</sup>", low(part))
         for place, part in enumerate(parts)
     )
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mha_core.palette import ROLE_OF
 from mha_core.trace import AttentionTrace
+from mha_view.indices import low
 from mha_view.page import Page
 from mha_view.panel import literal
 from mha_view.real_walk import RealWalk, display, expected_of
@@ -53,7 +54,7 @@ def draw_dimensions(page: Page) -> None:
     body = []
     for name, fields, article, torch in dimensions(trace):
         symbols = ", ".join(
-            f'<span class="{ROLE_OF.get(field, "plain")}">{escape(trace[field].symbol)}</span>'
+            f'<span class="{ROLE_OF.get(field, "plain")}">{low(escape(trace[field].symbol))}</span>'
             for field in fields.split(", ")
         )
         body.append(

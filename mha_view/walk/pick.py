@@ -36,11 +36,16 @@ def pick_cell(
         place.selectbox(
             page.words(f"pick.{kind}.{axis}"),
             list(range(len(labels))),
-            format_func=[f"{number} · {label}" for number, label in enumerate(labels)].__getitem__,
+            format_func=[_option(number, label) for number, label in enumerate(labels)].__getitem__,
             key=key,
             on_change=_pick,
             args=(figure, head, row, column, axis, key),
         )
+
+
+def _option(number: int, label: str) -> str:
+    """A row's or a column's number, and what it is called where that is more than the number."""
+    return label if label == str(number) else f"{number} · {label}"
 
 
 def _pick(figure: str, head: int, row: int, column: int, axis: str, key: str) -> None:

@@ -89,16 +89,19 @@ def draw_falls(page: Page) -> None:
         if not group.is_single:
             way = "pieces" if "piece" in kinds else "bytes" if "byte" in kinds else "characters"
             ways.setdefault(way, group)
+    whose = "tokens.falls.real" if page.scene.weights == "real" else "tokens.falls"
+    if page.scene.weights == "real":
+        ways = {"bytes" if way == "bytes" else "pieces": group for way, group in ways.items()}
     lines = [
         words(
-            f"tokens.falls.{way}",
+            f"{whose}.{way}",
             word=literal(group.text),
             n=len(group.places),
             pieces=" ".join(f"`{tokens[place].display}`" for place in group.places),
         )
         for way, group in ways.items()
     ]
-    st.markdown("  \n".join(lines or [words("tokens.falls.whole")]))
+    st.markdown("  \n".join(lines or [words(f"{whose}.whole")]))
 
 
 def draw_table(page: Page) -> None:

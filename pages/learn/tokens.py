@@ -12,7 +12,7 @@ words, trace = page.words, page.trace
 page.draw_chips("d", "S", "stream", "x")
 strange = compute.strange_places(page.scene)
 st.html(tokens.pieces(page.reading, page.scene.text, strange, words))
-st.caption(words("tokens.legend"))
+st.caption(words("tokens.legend.real" if page.scene.weights == "real" else "tokens.legend"))
 tokens.draw_falls(page)
 left, right = st.columns([6, 5])
 with left.container(border=True):

@@ -202,7 +202,7 @@ def test_the_check_calls_every_step_by_words(lang: str) -> None:
 OLD_LINKS = {
     "attention": ("cell=pattern.2.5.3&lang=en&v=1&weights=custom&s=cat", "Head 2: :blue[mat]"),
     "projection": ("cell=k_full.0.12.3&lang=en&v=1&weights=custom&s=cat", "K[12, “on”]"),
-    "heads": ("cell=q.3.5.2&lang=en&v=1&weights=custom&s=cat", "Q_3[5, “sat”]"),
+    "heads": ("cell=q.3.5.2&lang=en&v=1&weights=custom&s=cat", "$Q_{3}$[5, “sat”]"),
     "concat": ("cell=concat.0.37.4&lang=en&v=1&weights=custom&s=cat", "Concat[37, “the”]"),
     "output": ("cell=out.0.7.1&lang=en&v=1&weights=custom&s=cat", "O[7, “cat”]"),
     "why_heads": ("cell=pattern.1.6.0&lang=en&v=1&weights=custom&s=cat", "Head 1: :blue[because]"),
