@@ -19,6 +19,7 @@ from mha_core.sizes import CacheLayers, cache_bytes, measure, read_bundled
 from mha_core.sizes.by_hand import from_numbers
 from mha_view import compute
 from mha_view.figures import relate_grouped, relate_kept, relate_sizes, relate_vit
+from mha_view.indices import low
 from mha_view.menu import SECTIONS
 from mha_view.relate import sizes, subject, vit
 from mha_view.relate.drawing import pack_drawing, unpack_drawing
@@ -92,7 +93,7 @@ def test_a_pasted_config_shows_what_the_core_measures() -> None:
     assert not app.exception
     shown = html(app)
     assert "d = 60" in shown
-    assert "h_kv = 2" in shown
+    assert "h<sub>kv</sub> = 2" in shown
     assert "[20, 60]" in shown
     # Two of 60 × 60 and two of 20 × 60, three layers of them; one layer keeps 2 · 2 · 10 numbers.
     assert "9,600" in shown
@@ -168,7 +169,7 @@ def test_kinds_of_sources_keep_what_was_entered() -> None:
     app.number_input(key="hand_h").set_value(5).run()
     assert "12" in app.error[0].value
     app.number_input(key="hand_h").set_value(4).run()
-    assert "d_head = 3" in html(app)
+    assert "d<sub>head</sub> = 3" in html(app)
     app.button_group(key="sizes_kind").set_value("file").run()
     assert app.text_area(key="config_text").value == "[1]"
 
@@ -338,7 +339,7 @@ def test_the_page_draws_what_merging_gives(n_kv_heads: int) -> None:
     before = compute.layer_of(scene)
     after = share_again(before, n_kv_heads)
     assert f"{output_moved(before, after):.0%}" in texts(app)
-    assert f"h_kv = {n_kv_heads}" in texts(app)
+    assert rf"$h_\text{{kv}}$ = {n_kv_heads}" in texts(app)
     apart = decode(share_again(before, n_kv_heads)).apart.max()
     assert f"**{apart:.1e}**" in texts(app)
     assert WORDS("decode.causal") not in texts(app)
@@ -347,9 +348,9 @@ def test_the_page_draws_what_merging_gives(n_kv_heads: int) -> None:
 def test_moving_the_slider_changes_the_scene_and_undo_takes_it_back() -> None:
     app = open_app("grouped", CUSTOM.with_(shared=2))
     app.select_slider(key="shared").set_value(1).run()
-    assert "h_kv = 1" in texts(app)
+    assert r"$h_\text{kv}$ = 1" in texts(app)
     app.button(key="undo").click().run()
-    assert "h_kv = 2" in texts(app)
+    assert r"$h_\text{kv}$ = 2" in texts(app)
 
 
 @pytest.mark.parametrize("mask", ["two_way", "prefix"])
@@ -414,7 +415,7 @@ def test_the_table_compares_what_the_traces_are() -> None:
     cells = re.findall(r'<th scope="row">(.*?)</th>(.*?)</tr>', shown)
     marks = {name: row.endswith(f">{WORDS('vit.same')}</td>") for name, row in cells}
     told = {
-        name: marks[WORDS(f"vit.row.{name}")]
+        name: marks[low(WORDS(f"vit.row.{name}"))]
         for name in (
             "tokens",
             "d_model",
