@@ -97,8 +97,8 @@ def _lengths(root: nn.Module | None) -> set[int]:
     for module in () if root is None else root.modules():
         if isinstance(module, torch.nn.Embedding):
             found |= {module.num_embeddings - more for more in range(3)}
-        for parameter in module.parameters(recurse=False):
-            if parameter.ndim > 1:
+        for parameter in module._parameters.values():
+            if parameter is not None and parameter.ndim > 1:
                 found |= set(parameter.shape[:2])
     return found
 

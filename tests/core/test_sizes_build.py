@@ -101,6 +101,25 @@ def test_one_class_is_built_for_one_answer(monkeypatch: pytest.MonkeyPatch) -> N
     assert built == ["LlamaForCausalLM"]
 
 
+def test_only_tensors_that_hold_no_numbers_are_left_without() -> None:
+    import torch
+
+    from mha_core.sizes import build
+
+    there: list[float] = []
+    with torch.device("meta"), build._without_numbers():
+        linear = torch.nn.Linear(3, 5)
+        table = torch.nn.Embedding(7, 3, padding_idx=0)
+        on_cpu = torch.empty(2, device="cpu").fill_(4)
+        thread = threading.Thread(target=lambda: there.append(torch.zeros(1).fill_(2).item()))
+        thread.start()
+        thread.join()
+    assert (linear.weight.shape, table.weight.shape) == ((5, 3), (7, 3))
+    assert linear.weight.is_meta
+    assert (on_cpu.tolist(), there) == ([4, 4], [2])
+    assert torch.empty(2, device="meta").fill_(1).is_meta
+
+
 @pytest.mark.parametrize(
     ("error", "config", "key"),
     [
