@@ -58,6 +58,7 @@ STEP_WORDS = {
     "pattern": "check.step.pattern", "heads": "dimension.attention",
     "concat": "dimension.concat", "out": "dimension.output", "residual": "dimension.residual",
 }  # fmt: skip
+MOST_UNKNOWN = 8  # named of the tokens that a model's vocabulary lacks
 
 
 @dataclass(frozen=True)
@@ -132,10 +133,13 @@ class Page:
         }
 
     def text(self, part: str, **values: object) -> str:
-        """A part of this page's lesson; of another people's model, in its own words where there
-        are any."""
+        """A part of this page's lesson; of another people's model, and of a layer that has no norm
+        before its attention, in its own words where there are any."""
         if self.scene.weights == "real" and self.words.has_lesson(self.name, f"{part}_real"):
             part = f"{part}_real"
+        unnormed = f"{part}_unnormed"
+        if self.words.has_lesson(self.name, unnormed) and self.trace.norm is None:
+            part = unnormed
         return self.words.lesson(self.name, part, **{**self.sizes(), **values})
 
     def draw_headline(self) -> DeltaGenerator | None:
@@ -369,6 +373,13 @@ def tell_model(page: Page) -> None:
     ]
     if card.quantised:
         told.append(words("real.rounded", how=literal(card.quantised)))
+    if unknown := real_walk.unknown_of(page.scene):
+        name, places = unknown
+        said = dict.fromkeys(page.labels[place] for place in places)
+        some = [literal(label) for label in list(said)[:MOST_UNKNOWN]]
+        more = ["…"] if len(said) > MOST_UNKNOWN else []
+        tokens = words("list.next").join(some + more)
+        told.append(words("real.unknown", tokens=tokens, unknown=literal(name)))
     st.caption(" ".join(told))
 
 

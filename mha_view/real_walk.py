@@ -106,6 +106,28 @@ def _kind(read: Encoded, place: int) -> Kind:
     return "piece" if goes_on and read.text[start].isascii() else "word"
 
 
+def unknown_of(scene: Scene) -> tuple[str, tuple[int, ...]] | None:
+    """What a model's tokenizer reads for what its vocabulary lacks, and the places of the tokens
+    that are this; None where there is no such token."""
+    name, number = STORE.get(("unknown", ("real", scene.real)), lambda: _unknown(scene.real))
+    if not name:
+        return None
+    tokens = read_text(scene.real, scene.text).tokens
+    places = tuple(
+        place
+        for place, token in enumerate(tokens)
+        if token.id == number and token.kind != "special" and token.piece.strip() != name
+    )
+    return (name, places) if places else None
+
+
+def _unknown(name: str) -> tuple[str, int]:
+    """A tokenizer's token for what its vocabulary lacks; none where it has no such token."""
+    tokenizer = SHELF.load(name).tokenizer
+    number = tokenizer.unk_token_id
+    return ("", -1) if number is None else (str(tokenizer.unk_token), int(number))
+
+
 class Layers(Sequence["AttentionTrace"]):
     """The records of a model's layers, each worked out when it is looked at."""
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from mha_core.continuing import Sampling, chances
 from mha_core.heads.measures import entropy
+from mha_view import compute
 from mha_view.closing import Question
 from mha_view.explore import again
 from mha_view.explore.board import Board
@@ -76,6 +77,19 @@ def ask_specialisation(board: Board) -> Question | None:
         {str(place): board.short(place) for place in asked},
         str(order[0]),
         words("question.specialisation.why", **said),
+    )
+
+
+def ask_real(board: Board) -> Question | None:
+    """In which layer of another people's model the first induction head can stand."""
+    words, last = board.words, compute.n_layers_of(board.scene) - 1
+    if last < 2:
+        return None
+    return Question(
+        words("question.induction.ask", last=last),
+        {str(layer): words("layer.option", layer=layer) for layer in (0, 1, last)},
+        "1",
+        words("question.induction.why"),
     )
 
 

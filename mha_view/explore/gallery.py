@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 import streamlit as st
@@ -13,6 +13,7 @@ import streamlit as st
 from mha_core.heads.measures import MEASURES, Seen, mean_entropy
 from mha_core.heads.regroup import divergences, divergences_from
 from mha_view import controls, state, thread
+from mha_view.components import reveal
 from mha_view.components.wall import wall
 from mha_view.explore.board import Board
 from mha_view.explore.labels import Labels, draw_links, draw_pending, find_labels, short_label
@@ -23,7 +24,11 @@ from mha_view.scene import Sorting, View
 from mha_view.show import show
 from mha_view.theme import ink
 
+if TYPE_CHECKING:
+    from mha_view.components.plot import Cell
+
 MOST_LIKE = 5
+CHOSEN = "gallery_chosen"  # the container of the chosen head
 
 
 def draw_controls(board: Board) -> None:
@@ -103,12 +108,25 @@ def draw_tiles(board: Board) -> None:
         alt=words("alt.gallery", n=len(order), first=titles[0], last=titles[-1]),
         grouping=board.grouping,
     )
-    show(picture, words, None, partial(board.pick, heads=order))
+    show(picture, words, None, partial(_open, board, order))
     if board.scene.sort in MEASURES:
         told = words(f"counted.{MEASURES[board.scene.sort].counted}")
         st.caption(words("gallery.sorted", measure=words(f"measure.{board.scene.sort}"), rows=told))
     if labels is None:
         draw_pending(words)
+
+
+def _open(board: Board, heads: Sequence[int], cell: Cell | None) -> None:
+    """Choose a tile's head and cell, and have what it opens in view."""
+    board.pick(cell, heads)
+    if cell is not None:
+        reveal.ask()
+
+
+def _choose(layer: int, head: int, **changes: None) -> None:
+    """Choose a head, and have what it opens in view."""
+    state.change(layer=layer, head=head, **changes)
+    reveal.ask()
 
 
 def draw_wall(board: Board) -> None:
@@ -131,7 +149,7 @@ def draw_wall(board: Board) -> None:
         told=told,
         chosen=(board.layer, board.head),
         lit=board.selection() if picked else [],
-        on_choose=lambda layer, head: state.change(layer=layer, head=head, picked=None),
+        on_choose=partial(_choose, picked=None),
     )
     st.caption(words("gallery.wall"))
 
@@ -161,6 +179,7 @@ def _name_selection(board: Board, order: Sequence[int]) -> str:
 def draw_chosen(board: Board) -> None:
     """The chosen head, as a heatmap or as lines between tokens."""
     words, scene = board.words, board.scene
+    reveal.reveal(CHOSEN)
     st.markdown(f"##### {words('gallery.chosen', title=board.short(board.place))}")
     if board.config.group > 1:
         with_it = [
@@ -265,7 +284,8 @@ def draw_like(board: Board) -> None:
             st.button(
                 words("gallery.like.head", title=board.short(place), bits=bits),
                 key=f"like_{place}",
-                **state.setter(layer=layer, head=head),
+                on_click=_choose,
+                args=(layer, head),
             )
 
 

@@ -19,6 +19,8 @@ from mha_view.scene import Picked, RoleName
 from mha_view.table_files import draw_table
 from mha_view.words import Words
 
+FIRST_EXAMPLES = 3  # sentences that stand open
+
 
 def draw_roles(board: Board, report: Report) -> None:
     """Every role with its best head, its score over the baselines, and whether it is labelled."""
@@ -179,11 +181,12 @@ def _draw_examples(board: Board, name: str, layer: int, head: int) -> None:
     words = board.words
     st.markdown(f"**{words('evidence.sentences')}**")
     st.caption(words("evidence.sentences.caption"))
+    place, rest = st.container(), st.expander(words("evidence.more"))
     for number, example in enumerate(examples_of(name, layer, head)):
         told = words("evidence.weight", weight=f"{example.weight:.2f}")
         picked = Picked("pattern", head, example.query, example.target)
         changes = {"text": example.text, "layer": layer, "head": head, "picked": picked}
-        with st.container(gap="xxsmall"):
+        with (rest if number >= FIRST_EXAMPLES else place).container(gap="xxsmall"):
             st.html(example_html(example, told))
             st.button(
                 words("evidence.take"),
@@ -252,11 +255,11 @@ def draw_passport(board: Board, report: Report) -> None:
                 entry["low"], entry["high"], note, words(f"measure.{name}.means"), most,
             )
         )  # fmt: skip
-    st.markdown(f"##### {words('gallery.passport.many', title=board.short(board.place))}")
     labels = evidence.labels_of(report).get((board.layer, board.head), [])
     told = ", ".join(words(f"role.{name}") for name in labels)
-    st.markdown(words("passport.roles", roles=told) if told else words("passport.no_role"))
-    draw_lines(
-        "passport", lines, words, board.scene, caption=words("passport.caption", n=every),
-        rows=list(found),
-    )  # fmt: skip
+    with st.expander(words("gallery.passport.many", title=board.short(board.place))):
+        st.markdown(words("passport.roles", roles=told) if told else words("passport.no_role"))
+        draw_lines(
+            "passport", lines, words, board.scene, caption=words("passport.caption", n=every),
+            rows=list(found),
+        )  # fmt: skip

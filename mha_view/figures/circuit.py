@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mha_core.arrays import Array
 from mha_core.model.edits import ATTENTION_PARTS, EMBEDDING, Head, Part, Path
 from mha_view.show import Figure, Picture
 from mha_view.theme import head_colour, ink
@@ -20,6 +21,10 @@ LETTER: dict[Part, str] = {"q": "Q", "k": "K", "v": "V", "mlp": "M", "out": "O"}
 FAINT = 0.28
 THIN, THICK = 1.2, 11.0  # pixels of a line that moves nothing, and of one that moves everything
 Place = tuple[float, float]
+NAME = np.array([0.1, 0.065])  # how wide and high a head's name is, as shares of its picture
+# Where a name's middle is from its point, in names.
+SIDES = {"top center": (0.0, 0.95), "middle right": (0.75, 0.0), "bottom center": (0.0, -0.95),
+         "middle left": (-0.75, 0.0)}  # fmt: skip
 
 
 class Layout:
@@ -155,17 +160,20 @@ def against_weights(
         alt: the picture in words.
     """
     data: list[Figure] = []
+    named = [n for n, (_, score, effect) in enumerate(points) if effect.mean >= 0.1 or score > 1.45]
+    named.sort(key=lambda n: -points[n][2].mean)
+    found = beside([(score, effect.mean) for _, score, effect in points], named) if points else {}
+    sides = {points[n][0]: side for n, side in found.items()}
     for part in ATTENTION_PARTS:
         own = [point for point in points if point[0].part == part]
         names = [f"{name_sender(p.sender, words)} → {name_part(p, words)}" for p, _, _ in own]
-        told = [name if effect.mean >= 0.1 or score > 1.45 else ""
-                for name, (_, score, effect) in zip(names, own, strict=True)]  # fmt: skip
         data.append({
             "type": "scatter", "mode": "markers+text", "name": words(f"circuits.letter.{part}"),
             "x": np.array([score for _, score, _ in own], dtype=np.float32),
             "y": np.array([effect.mean for _, _, effect in own], dtype=np.float32),
-            "text": [name.partition(" → ")[0] if name else "" for name in told],
-            "textposition": "top center", "textfont": {"size": 12},
+            "text": [name_sender(p.sender, words) if p in sides else "" for p, _, _ in own],
+            "textposition": [sides.get(p, "top center") for p, _, _ in own],
+            "textfont": {"size": 12},
             "customdata": names,
             "marker": {"size": 10, "color": ink(ROLE[part]),
                        "symbol": {"q": "circle", "k": "square", "v": "diamond"}[part]},
@@ -189,6 +197,35 @@ def against_weights(
         axes={"points": ("path", "figure")},
         names={"path": listed, "figure": [words("axis.composition"), words("axis.effect")]},
     )  # fmt: skip
+
+
+def beside(places: Sequence[Place], named: Sequence[int]) -> dict[int, str]:
+    """On which side of its point each name stands, so that none lies on another name or point.
+
+    Args:
+        places: every point's x and y.
+        named: the points that have names, those first that choose first.
+
+    Returns:
+        The side by point; a name that finds none is left out.
+
+    >>> beside([(0.0, 0.0), (0.0, 0.01), (1.0, 1.0)], [0, 1])
+    {0: 'top center', 1: 'bottom center'}
+    """
+    low, high = np.min(places, axis=0), np.max(places, axis=0)
+    dots = (np.array(places) - low) / np.maximum(high - low, 1e-9) / NAME
+    names: list[Array] = []
+    sides = {}
+    for place in named:
+        others = np.delete(dots, place, axis=0)
+        for side, step in SIDES.items():
+            middle = dots[place] + step
+            hits_dot = (np.abs(others - middle) < (0.6, 0.7)).all(axis=1).any()
+            if not hits_dot and all((np.abs(name - middle) >= 1).any() for name in names):
+                sides[place] = side
+                names.append(middle)
+                break
+    return sides
 
 
 def _along(path: Path) -> float:

@@ -99,6 +99,13 @@ def next_tokens(page: Page, place: int, n: int = 5) -> list[tuple[str, float]]:
     return [(entries[number].display, float(chances[number])) for number in islice(best, n)]
 
 
+def has_predictions(page: Page) -> bool:
+    """Whether the model says what comes next."""
+    if isinstance(page.walk, RealWalk):
+        return expected_of(page.walk.name, page.walk.text) is not None
+    return page.walk.logits is not None
+
+
 def draw_predictions(page: Page) -> None:
     """What the trained model expects next after the focus token."""
     words, labels = page.words, page.labels

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from mha_view.explore import again, bench, direct, losses, real_parts, role_map, roles
-from mha_view.explore.asked import ask_specialisation
+from mha_view.explore.asked import ask_real, ask_specialisation
 from mha_view.explore.board import draw_reading_on, open_measured_board
 from mha_view.explore.tabs import draw_tabs
 from mha_view.page_python import draw_python
@@ -22,8 +22,7 @@ elif tab == "roles":
         role_map.draw_strip(board, report)
         roles.draw_evidence(board, report)
         st.caption(board.text("limits"))
-    with st.container(border=True):
-        roles.draw_passport(board, report)
+    roles.draw_passport(board, report)
 elif tab == "map":
     with st.container(border=True):
         st.markdown(f"##### {words('map.title')}")
@@ -57,5 +56,5 @@ else:
 
 if tab != "bench" and not is_real:
     again.draw_again(words)
-draw_reading_on(board, None if is_real else ask_specialisation(board))
+draw_reading_on(board, ask_real(board) if is_real else ask_specialisation(board))
 draw_python("specialisation", board.words, board.scene)

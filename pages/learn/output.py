@@ -29,6 +29,8 @@ with left.container(border=True):
         reach = [trace.stream, trace.residual]
         page.show(feature_matrix(trace["residual"], page.labels, words, reach=reach))
         st.caption(words("output.residual.caption"))
+        if trace.after is not None and trace.after.norm_sum is not None:
+            st.caption(words("output.residual.normed"))
 with right.container(border=True):
     pick_cell(page, "out", (0, feature, token), features(len(out)), page.labels)
     derivations.draw_output(page, feature, token)
@@ -43,7 +45,7 @@ with far.container(border=True):
     st.markdown(f"##### {words('output.contributions')}")
     show(contributions_at(head_contributions(trace), trace.out, token, words), words)
 
-one, two = st.columns(2)
+one, two = st.columns(2) if overview.has_predictions(page) else (st, None)
 with one.container(border=True):
     w_o = np.asarray(trace.weights.w_o)
     by_head, whole = st.tabs([words("output.w_o.heads"), words("output.w_o.numbers")])
@@ -52,8 +54,9 @@ with one.container(border=True):
         st.caption(output.say_mixing(page, w_o))
     with whole:
         show(w_o_matrix(w_o, config, words), words)
-with two:
-    overview.draw_predictions(page)
+if two is not None:
+    with two:
+        overview.draw_predictions(page)
 
 answer = int(shares[:, token].argmax())
 order = np.argsort(-shares[:, token])[:4]

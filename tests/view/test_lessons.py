@@ -110,6 +110,7 @@ def test_a_lesson_has_its_parts(name: str, lang: str) -> None:
         expected = PAGE_PARTS | STATION_PARTS
     optional = set() if name in WALK else {"limits"}
     optional |= {f"{part}_real" for part in expected | optional}  # of other people's models
+    optional |= {f"{part}_unnormed" for part in expected}  # of layers with no norm before them
     assert expected | extra <= set(parts) <= expected | extra | optional
     assert all(parts.values()), "no part is empty"
 
