@@ -15,7 +15,7 @@ with st.container(border=True):
     st.caption(board.text("picture"))
 
 left, right = st.columns([11, 10])
-with left.container(border=True, height="stretch", key=gallery.CHOSEN):
+with left.container(border=True, height="stretch"), st.container(key=gallery.CHOSEN):
     gallery.draw_chosen(board)
 with right.container(border=True, height="stretch"):
     gallery.draw_passport(board)
