@@ -127,6 +127,10 @@ SIZES_MESSAGES: dict[str, str] = {
     "sizes.note.storage_unknown": (
         "How {name} stores its weights is not known here, so their bytes are null."
     ),
+    "sizes.note.storage_mixed": (
+        "The file stores its weights in several ways ({name}; {other}), so their bytes are null. "
+        "Choose one precision for all of them."
+    ),
     "sizes.note.quantized": (
         "The weights are stored quantised; parameters are counted, not their bytes on disk."
     ),

@@ -210,8 +210,9 @@ NEUTRAL = frozenset({
     "attention_dropout", "hidden_dropout", "hidden_dropout_prob", "resid_pdrop", "embd_pdrop",
     "attn_pdrop", "attention_probs_dropout_prob", "max_position_embeddings", "rope_theta",
     "rope_scaling", "rope_parameters", "partial_rotary_factor", "pretraining_tp",
-    "quantization_config", "pad_token_id", "bos_token_id", "eos_token_id", "unk_token_id",
-    "sep_token_id", "image_token_id", "hidden_act", "id2label", "label2id", "num_labels",
+    "quantization_config", "quantization", "quantization_bit", "pad_token_id", "bos_token_id",
+    "eos_token_id", "unk_token_id", "sep_token_id", "image_token_id", "hidden_act", "id2label",
+    "label2id", "num_labels",
     "max_sequence_length", "max_length", "min_length", "temperature", "top_p", "top_k",
     "do_sample", "repetition_penalty", "num_beams", "return_dict", "output_attentions",
     "output_hidden_states", "use_return_dict", "torchscript", "gradient_checkpointing",
@@ -258,7 +259,8 @@ def not_modelled(config: Json, family: Family) -> Iterator[str]:
     yield from (key for key in sorted(family.needs) if key not in config)
     if "glu" in str(config.get("hidden_act")).lower():
         yield "hidden_act"
-    if config.get("use_sliding_window") and config.get("sliding_window"):
+    if config.get("use_sliding_window") and config.get("sliding_window", True):
+        # Without a window in the file the class has one of its own.
         yield "use_sliding_window"
     if family.fused and number(config, "d_head") and _uneven_head(config):
         yield stated(config, "d_head")[0]  # type: ignore[index]

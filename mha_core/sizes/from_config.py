@@ -20,7 +20,7 @@ from mha_core.sizes.read import Json
 from mha_core.sizes.report import Sizes
 from mha_core.sizes.rope_waves import read_rope
 from mha_core.sizes.spellings import respell
-from mha_core.sizes.storage import read_storage
+from mha_core.sizes.storage import BLOCKS, read_storage
 
 MAX_PARTS = 4
 
@@ -39,9 +39,9 @@ def measure_config(config: Json, *, totals: bool, notes: list[Note]) -> Sizes:
         refuse_uneven(config)
         sizes = closed_form(config, notes, version=None)
         notes = list(sizes.notes)
-    stored, note = read_storage(config)
-    notes += [] if note is None else [note]
     main = main_part(config)
+    stored, note = read_storage(config, main, sizes.n_layers)
+    notes += [] if note is None else [note]
     return replace(
         sizes,
         rope=read_rope(main, sizes.first.d_head),
@@ -132,7 +132,8 @@ def _remarks(config: Json) -> list[Note]:
         if isinstance(value, dict) and value:
             kind = value.get("rope_type") or value.get("type") or Note("sizes.word.by_layer_type")
             notes.append(Note("sizes.note.rope", name=name, kind=kind))
-    if isinstance(config.get("quantization_config"), dict):
+    places = (config, main_part(config))
+    if any(isinstance(place.get(block), dict) for place in places for block in BLOCKS):
         notes.append(Note("sizes.note.quantized"))
     return notes
 

@@ -24,7 +24,7 @@ from mha_core.sizes.check import MAIN_NAMES, NAMES, refuse_uneven, stated
 from mha_core.sizes.filled_in import filled_in
 from mha_core.sizes.kept import DECODER, cache_of, layer_kinds
 from mha_core.sizes.modules import AttentionModule, Projection, find_attention
-from mha_core.sizes.plain import plain_sizes
+from mha_core.sizes.plain import DECODER_SIDE, plain_sizes
 from mha_core.sizes.read import Json
 from mha_core.sizes.report import Layer, Parameters, Sizes
 from mha_core.sizes.unread import unread_keys
@@ -40,10 +40,6 @@ HEAD_COUNTS = (
     "num_q_heads",
     "n_local_heads",
 )
-DECODER_SIDE = {
-    "n_layers": ("decoder_layers", "num_decoder_layers"),
-    "n_heads": ("decoder_attention_heads",),
-}
 # Notes that leave the totals null.
 UNCOUNTED = {"sizes.note.unread_total", "sizes.note.no_vocabulary", "sizes.note.gated"}
 HEAD_SIZES = (

@@ -17,6 +17,12 @@ from mha_core.sizes.unread import suspicious_keys
 # Names under which a file states what is used here; a window is judged apart.
 USED = frozenset({name for names in NAMES.values() for name in names} | MEANING.keys())
 NO_DECODER = re.compile(r"Encoder|Embedding|Classif|Vision|Masked|Retriev|Rerank|Audio")
+DECODER_ALONE = re.compile(r"ForCausalLM\b|Decoder\b")
+# What a decoder states where an encoder of other sizes stands beside it.
+DECODER_SIDE = {
+    "n_layers": ("decoder_layers", "num_decoder_layers"),
+    "n_heads": ("decoder_attention_heads",),
+}
 WINDOWS = re.compile(r"window|chunk")
 
 
@@ -26,19 +32,27 @@ def number(config: Json, meaning: str) -> int | None:
     return found[1] if found and type(found[1]) is int else None
 
 
+def _on_side(config: Json, meaning: str) -> int | None:
+    """A size of the side that the named class is: a decoder alone has the decoder's."""
+    if not DECODER_ALONE.search(str(config.get("architectures") or "")):
+        return number(config, meaning)
+    found = (config.get(name) for name in DECODER_SIDE[meaning])
+    return next((one for one in found if type(one) is int and one), number(config, meaning))
+
+
 def stated_sizes(config: Json) -> Sizes:
     """What the file says in so many words, and nothing else."""
     heads = stated(config, "n_heads")
     listed: Any = heads[1] if heads and isinstance(heads[1], list) else None
     first = Layer(
-        n_heads=number(config, "n_heads"),
+        n_heads=_on_side(config, "n_heads"),
         n_kv_heads=number(config, "n_kv_heads"),
         d_head=number(config, "d_head"),
     )
     return Sizes(
         d_model=number(config, "d_model"),
         n_heads=listed or first.n_heads,
-        n_layers=number(config, "n_layers"),
+        n_layers=_on_side(config, "n_layers"),
         first=first,
     )
 

@@ -153,7 +153,9 @@ class Sizes:
             return storage_named(precision).n_bytes(total)
         if self.stored is None:
             return None
-        return self.stored.n_bytes(total, min(self.in_tables or 0, total))
+        attention = self.parameters.attention or 0
+        aside = (self.in_tables or 0) + attention * self.stored.leaves_attention
+        return self.stored.n_bytes(total, min(aside, total))
 
     def context_that_fits(
         self, memory: int, precision: str = "file", dtype: str = "fp16", n_sequences: int = 1

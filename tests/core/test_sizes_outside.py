@@ -70,6 +70,8 @@ def test_a_decoder_alone_is_a_decoder(model_type: str, family: str) -> None:
     assert sizes.parameters.attention == 5 * 2 * 4 * (32 * 32 + 32)
     assert keeps(sizes) == 5 * 2 * 32
     assert sizes.causal is True
+    quick = measure({**config, "architectures": [f"{family}ForCausalLM"]}, totals=False)
+    assert (quick.n_layers, quick.n_heads) == (5, 2)
     both = measure({**config, "architectures": [f"{family}Model"]})
     assert both.parameters.attention == (3 + 5 * 2) * 4 * (32 * 32 + 32)
     assert keeps(both) == 5 * 2 * 32
@@ -254,6 +256,21 @@ def test_windows_are_counted_layer_by_layer(name: str, n_bytes: int) -> None:
 def test_biases_of_the_mlp_are_counted_on_both_paths(name: str, total: int) -> None:
     assert sizes_of(name).parameters.total == total
     assert sizes_of(name, totals=False).parameters.total == total
+
+
+@pytest.mark.parametrize("window", [{}, {"sliding_window": 16}], ids=["absent", "stated"])
+def test_a_window_that_is_switched_on_is_the_classs_even_where_it_is_not_stated(
+    window: dict[str, int],
+) -> None:
+    file = {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "hidden_size": 64,
+            "num_attention_heads": 8, "num_key_value_heads": 2, "num_hidden_layers": 6,
+            "intermediate_size": 96, "vocab_size": 50, "tie_word_embeddings": False,
+            "use_sliding_window": True, "max_window_layers": 2}  # fmt: skip
+    built = measure({**file, **window})
+    assert built.cache is not None
+    kept = {group.window: group.count for group in built.cache}
+    assert kept == {None: 2, window.get("sliding_window", 4096): 4}
+    assert measure({**file, **window}, totals=False).cache is None
 
 
 # --- What is kept --------------------------------------------------------------------------

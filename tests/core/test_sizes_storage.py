@@ -128,3 +128,83 @@ def test_a_quantisation_that_is_not_known_is_null_and_said(said: dict[str, Any])
     sizes = measure({**LLAMA, "quantization_config": said}, totals=False)
     assert sizes.weight_bytes() is None
     assert any("is not known here, so their bytes are null" in str(n) for n in sizes.notes)
+
+
+INT4 = {"quant_method": "compressed-tensors", "config_groups": {
+    "group_0": {"weights": {"num_bits": 4, "group_size": 32, "type": "int"}}}}  # fmt: skip
+INT8 = {"weights": {"num_bits": 8, "type": "int"}}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"text_config": {**LLAMA, "quantization_config": INT4}, "dtype": "bfloat16"},
+        {"compression_config": INT4},
+        {"quantization": {"bits": 4, "group_size": 32, "mode": "mxfp4"}},
+    ],
+    ids=["in a part", "older name", "mlx"],
+)
+def test_a_block_in_another_place_is_read(said: dict[str, Any]) -> None:
+    stored, note = read_storage(said, said.get("text_config"))
+    assert note is None
+    assert stored is not None
+    assert stored.matrices.bits == 4
+
+
+def test_mlx_keeps_tables_of_words_in_bits_as_well() -> None:
+    said = {"dtype": "bfloat16", "quantization": {"bits": 4, "group_size": 64}}
+    sizes = measure({**LLAMA, **said}, totals=False)
+    # A scale and an offset of 16 bits for 64 numbers.
+    assert sizes.weight_bytes() == 8_030_261_248 * 9 // 16
+
+
+def test_a_float_type_in_a_part_is_the_wholes() -> None:
+    stored, _ = read_storage({"text_config": {"dtype": "bfloat16"}}, {"dtype": "bfloat16"})
+    assert stored is not None
+    assert stored.matrices.bits == 16
+    bits, _ = read_storage({"torch_dtype": "float16", "quantization_bit": 4})
+    assert bits is not None
+    assert (bits.matrices.bits, bits.rest.bits) == (4, 16)
+
+
+@pytest.mark.parametrize(
+    ("said", "other"),
+    [
+        ({"quantization_config": {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION",
+                                  "config_groups": INT4["config_groups"]}}, "quant_algo"),
+        ({"quantization_config": {"quant_method": "fp8"}, "expert_dtype": "fp4"}, "fp4"),
+        ({"quantization_config": {"quant_method": "fp8", "moe_quant_algo": "NVFP4"}},
+         "moe_quant_algo"),
+        ({"quantization_config": {**INT4, "config_groups": {
+            **INT4["config_groups"], "group_1": INT8}}}, "config_groups"),  # type: ignore[dict-item]
+        ({"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128,
+                                  "dynamic": {"+:.*down.*": {"bits": 8}}}}, "dynamic"),
+        ({"quantization": {"bits": 4, "group_size": 64, "model.layers.0.mlp": {"bits": 8}}},
+         "model.layers.0.mlp"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_weights_stored_in_several_ways_are_null_and_said(said: dict[str, Any], other: str) -> None:
+    sizes = measure({**LLAMA, "torch_dtype": "bfloat16", **said}, totals=False)
+    assert sizes.weight_bytes() is None
+    assert any(f"in several ways ({_method(said)}; {other})" in str(n) for n in sizes.notes)
+
+
+def _method(said: dict[str, Any]) -> str:
+    return str(said.get("quantization_config", {}).get("quant_method", "?"))
+
+
+@pytest.mark.parametrize(
+    "left",
+    [["model.layers.*.self_attn", "lm_head"], ["re:.*self_attn.*"],
+     [f"model.layers.{layer}.self_attn*" for layer in range(32)]],
+    ids=["star", "pattern", "each"],
+)  # fmt: skip
+def test_attention_that_is_left_as_it_is_takes_what_it_took(left: list[str]) -> None:
+    said = {"quant_method": "mxfp4", "modules_to_not_convert": left}
+    sizes = measure({**LLAMA, "torch_dtype": "bfloat16", "quantization_config": said}, totals=False)
+    as_is = 2 * 128_256 * 4096 + 32 * (2 * 4096 * 4096 + 2 * 1024 * 4096)
+    assert sizes.weight_bytes() == 2 * as_is + -(-(8_030_261_248 - as_is) // 32) * 17
+    some = {**said, "modules_to_not_convert": ["model.layers.3.self_attn", "lm_head"]}
+    less = measure({**LLAMA, "torch_dtype": "bfloat16", "quantization_config": some}, totals=False)
+    assert (less.weight_bytes() or 0) < (sizes.weight_bytes() or 0)
