@@ -250,7 +250,9 @@ def _class_name(config: Json) -> str:
 def not_modelled(config: Json, family: Family) -> Iterator[str]:
     """Keys of a file for which a family's formulas do not hold: present, or wanting."""
     for key, value in config.items():
-        known = key in MODELLED or key in NEUTRAL or key in family.models or key.startswith("_")
+        # A list has a number a layer.
+        is_plain = key in MODELLED and not isinstance(value, list)
+        known = is_plain or key in NEUTRAL or key in family.models or key.startswith("_")
         is_off = value is None or value is False or value in ("", 0, [], {})
         # A word is a label unless it names a way to attend or to mix.
         is_label = isinstance(value, str) and not LABELS_NOT.search(key)

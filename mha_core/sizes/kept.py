@@ -63,11 +63,11 @@ def cache_of(
     pairs = list(zip(own, layers, strict=True))
     two_sided = has_two_sides(config, own)
     has_cache = _has_cache(config, root)
-    causal = _is_causal(own[0], has_cache and not two_sided) if own else None
+    causal = _is_causal(own[0], has_cache, two_sided) if own else None
     nothing = Kept(None, [], causal)
     if two_sided:
         pairs = [(module, layer) for module, layer in pairs if DECODER.search(module.path)]
-    cached = [pair for pair in pairs if _is_causal(pair[0], has_cache)]
+    cached = [pair for pair in pairs if _is_causal(pair[0], has_cache, two_sided)]
     if not own:
         return nothing
     if not cached:
@@ -200,8 +200,11 @@ def _takes_cache(root: nn.Module) -> bool:
     return passes_on and any(_takes_cache(child) for child in root.children())
 
 
-def _is_causal(module: AttentionModule, unless_known: bool) -> bool:
-    return unless_known if module.causal is None else module.causal
+def _is_causal(module: AttentionModule, has_cache: bool, two_sided: bool) -> bool:
+    """Whether a layer reads backwards only; a decoder that keeps a cache does, whatever it says."""
+    if has_cache and DECODER.search(module.path):
+        return True
+    return has_cache and not two_sided if module.causal is None else module.causal
 
 
 def _elements(module: AttentionModule, layer: Layer) -> int | None:

@@ -16,7 +16,10 @@ from mha_core.sizes.unread import suspicious_keys
 
 # Names under which a file states what is used here; a window is judged apart.
 USED = frozenset({name for names in NAMES.values() for name in names} | MEANING.keys())
-NO_DECODER = re.compile(r"Encoder|Embedding|Classif|Vision|Masked|Retriev|Rerank|Audio")
+NO_DECODER = re.compile(
+    r"Encoder|Embed|Classif|Vision|Masked|Retriev|Rerank|Audio|Bidirectional|BiModel|Bert|ColPali"
+    r"|ColQwen"
+)
 DECODER_ALONE = re.compile(r"ForCausalLM\b|Decoder\b")
 # What a decoder states where an encoder of other sizes stands beside it.
 DECODER_SIDE = {

@@ -38,7 +38,7 @@ PART = re.compile(r"^(visual|vision|audio|speech|image)")
 AHEAD = re.compile(r"(^|_)(nextn|mtp)(_|$)")
 # Names with such words in them that are no sizes: float types, token ids, routing, selection.
 NO_SIZE = re.compile(
-    r"dtype|token|_ids?$|dropout|select|routing_bias|sink_bias|_gate_type$|router|aux_loss|^_"
+    r"dtype|token|_ids?$|offset_alibi|dropout|select|routing_bias|sink_bias|_gate_type$|router|aux_loss|^_"
 )
 # Values that say "as usual".
 PLAIN = {"", "none", "default", "absolute", "mha", "multihead", "multihead_attention", "learned"}

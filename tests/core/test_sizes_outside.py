@@ -77,6 +77,21 @@ def test_a_decoder_alone_is_a_decoder(model_type: str, family: str) -> None:
     assert keeps(both) == 5 * 2 * 32
 
 
+@pytest.mark.parametrize(
+    ("model_type", "name"),
+    [("bigbird_pegasus", "BigBirdPegasusForConditionalGeneration"),
+     ("bigbird_pegasus", "BigBirdPegasusForCausalLM"), ("pegasus_x", "PegasusXModel"),
+     ("nllb-moe", "NllbMoeModel")],
+)  # fmt: skip
+def test_a_decoder_keeps_a_cache_though_its_layers_are_not_marked_causal(
+    model_type: str, name: str
+) -> None:
+    config = {**SEQ2SEQ, "model_type": model_type, "pad_token_id": 1, "decoder_start_token_id": 2}
+    sizes = measure({**config, "architectures": [name]})
+    assert keeps(sizes) == 5 * 2 * 32
+    assert "keeps no KV cache" not in told(sizes)
+
+
 def test_one_part_of_a_composite_is_that_part() -> None:
     vision = {"hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 2,
               "intermediate_size": 24, "image_size": 28, "patch_size": 14}  # fmt: skip
@@ -174,6 +189,35 @@ def test_keys_that_say_what_the_class_does_anyway_change_nothing() -> None:
     )  # fmt: skip
     assert same.parameters == plain.parameters
     assert same.cache == plain.cache
+
+
+@pytest.mark.parametrize("name", ["LlamaBidirectionalModel", "QwenEmbedder", "OwnBertModel"])
+def test_a_reader_of_both_sides_that_is_not_here_keeps_nothing(name: str) -> None:
+    config = {"model_type": "llama", "hidden_size": 24, "num_attention_heads": 4,
+              "num_key_value_heads": 2, "num_hidden_layers": 2}  # fmt: skip
+    sizes = measure({**config, "architectures": [name]})
+    assert (sizes.first.n_kv_heads, sizes.cache, sizes.causal) == (2, None, None)
+    assert "kv_cache is null" in told(sizes)
+
+
+@pytest.mark.parametrize(
+    "key", ["num_key_value_heads", "num_attention_heads", "intermediate_size", "head_dim"]
+)
+def test_the_quick_reading_stands_back_from_a_number_a_layer(key: str) -> None:
+    config = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 24,
+              "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 2,
+              "intermediate_size": 32, "vocab_size": 30, "tie_word_embeddings": False}  # fmt: skip
+    quick = measure({**config, key: [2, 4]}, totals=False)
+    assert (quick.cache, quick.has_shapes, quick.parameters.total) == (None, False, None)
+    assert key in told(quick)
+
+
+def test_an_offset_of_alibi_is_no_size() -> None:
+    config = {"model_type": "bloom", "architectures": ["BloomForCausalLM"], "hidden_size": 64,
+              "n_head": 8, "n_layer": 3, "vocab_size": 40}  # fmt: skip
+    plain = measure(config).parameters.total
+    assert plain
+    assert measure({**config, "offset_alibi": 100}).parameters.total == plain
 
 
 def test_the_class_is_the_model_and_not_its_model_type() -> None:
