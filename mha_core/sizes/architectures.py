@@ -61,7 +61,9 @@ def named_class(config: Json) -> tuple[Any, str | None]:
         return None, None
     for spelling in _spellings(name):
         found = getattr(transformers, spelling, None)
-        if isinstance(found, type) and issubclass(found, transformers.PreTrainedModel):
+        is_model = isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)
+        # What others are made from (LlamaPreTrainedModel) holds no layers.
+        if is_model and not spelling.endswith("PreTrainedModel"):
             return found, name
     return None, name
 

@@ -190,7 +190,7 @@ KNOWN_HERE: dict[str, Family] = {
         needs=frozenset({"num_key_value_heads"}),
     ),
 }
-LABELS_NOT = re.compile(r"type$|pattern|attention|attn|glu|mlp|ffn|head|layer|norm$")
+LABELS_NOT = re.compile(r"type$|pattern|attention|attn|glu|mlp|ffn|head|layer|norm$|window|bias")
 # Lists with an entry a stage or a layer, which then need not be counted.
 PATTERNS = ("depths", "block_sizes", "layers_block_type", "hybrid_override_pattern")
 HEADED = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "ChatGLMModel")
@@ -250,12 +250,11 @@ def _class_name(config: Json) -> str:
 def not_modelled(config: Json, family: Family) -> Iterator[str]:
     """Keys of a file for which a family's formulas do not hold: present, or wanting."""
     for key, value in config.items():
-        # A list has a number a layer.
-        is_plain = key in MODELLED and not isinstance(value, list)
-        known = is_plain or key in NEUTRAL or key in family.models or key.startswith("_")
+        is_modelled = (key in MODELLED or key in family.models) and not _is_odd(key, value)
+        known = is_modelled or key in NEUTRAL or key.startswith("_")
         is_off = value is None or value is False or value in ("", 0, [], {})
-        # A word is a label unless it names a way to attend or to mix.
-        is_label = isinstance(value, str) and not LABELS_NOT.search(key)
+        # A word is a label unless it names a way to attend or to mix, or is a number.
+        is_label = isinstance(value, str) and not (LABELS_NOT.search(key) or value.isdecimal())
         if not (known or is_off or is_label):
             yield key
     yield from (key for key in sorted(family.needs) if key not in config)
@@ -266,6 +265,13 @@ def not_modelled(config: Json, family: Family) -> Iterator[str]:
         yield "use_sliding_window"
     if family.fused and number(config, "d_head") and _uneven_head(config):
         yield stated(config, "d_head")[0]  # type: ignore[index]
+
+
+def _is_odd(key: str, value: object) -> bool:
+    """Whether a value is of another kind than the formulas take: a number a layer, a word."""
+    if "window" in key:
+        return value is not None and type(value) is not int
+    return isinstance(value, list) or ("bias" in key and not isinstance(value, bool | None))
 
 
 def _uneven_head(config: Json) -> bool:

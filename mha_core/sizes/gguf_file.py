@@ -191,7 +191,9 @@ def sizes_of_header(header: Header, name: str) -> Sizes:
         cache=cache,
         causal=None if cache is None else True,
         rope=_rope(own),
-        stored=_Exactly(Storage(8), Storage(8), f"GGUF, {bits:.2f} bits", size) if total else None,
+        stored=_Exactly(Storage(8), Storage(8), f"GGUF, {bits:.2f} bits", size=size)
+        if total
+        else None,
         in_tables=sum(counts.get(table, 0) for table in TABLES),
         notes=tuple(notes),
     )
@@ -203,7 +205,7 @@ class _Exactly(FileStorage):
 
     size: int = 0
 
-    def n_bytes(self, total: int, in_tables: int) -> int:
+    def n_bytes(self, total: int, aside: int) -> int:
         """The bytes of all tensors."""
         return self.size
 

@@ -16,6 +16,7 @@ META = {
 }  # fmt: skip
 MISTRAL = META | {
     "head_dim": "head_dim", "hidden_dim": "intermediate_size", "sliding_window": "sliding_window",
+    "_sliding_window": "sliding_window",
     "max_position_embeddings": "max_position_embeddings", "tied_embeddings": "tie_word_embeddings",
 }  # fmt: skip
 DEEPSEEK = {

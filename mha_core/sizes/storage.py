@@ -130,7 +130,8 @@ def read_storage(
     asked = next((block for block in blocks if isinstance(block, dict)), None)
     if asked is None:
         return _by_bits(config, plain, name)
-    method = str(asked.get("quant_method") or asked.get("quant_algo") or "?")
+    named = (asked.get(key) for key in ("quant_method", "quant_algo", "qformat_weight"))
+    method = next((str(one) for one in named if one), "?")
     mixed = next(_other_bits(asked), None) or config.get("expert_dtype")
     if mixed:
         return None, Note("sizes.note.storage_mixed", name=method, other=str(mixed))
@@ -154,7 +155,7 @@ def _by_bits(
 ) -> tuple[FileStorage | None, Note | None]:
     """Without a block: the float type, or ChatGLM's bits with a scale for each row."""
     bits = config.get("quantization_bit")
-    if _is_count(bits):
+    if _is_count(bits) and bits <= 16:
         return FileStorage(Storage(bits), plain or Storage(16), "quantization_bit"), None
     return (None if plain is None else FileStorage(plain, plain, name)), None
 
@@ -184,7 +185,7 @@ def _is_mlx(asked: dict[str, Any]) -> bool:
 def _by_mlx(asked: dict[str, Any]) -> Storage | None:
     """Every map and every table in groups with a scale and an offset of 16 bits each."""
     bits, group, mode = asked["bits"], asked["group_size"], asked.get("mode", "affine")
-    if not _is_count(bits) or not _is_count(group):
+    if not _is_count(bits) or bits > 16 or not _is_count(group):
         return None
     return {"affine": Storage(bits, group, 32), "mxfp4": Storage(bits, group, 8)}.get(str(mode))
 
@@ -212,7 +213,7 @@ def _quantised(asked: dict[str, Any]) -> Storage | None:
         return Storage(8) if asked.get("load_in_8bit") or asked.get("_load_in_8bit") else None
     if method in ("gptq", "awq", "auto-round", "intel/auto-round"):
         bits, group = asked.get("bits") or asked.get("w_bit"), asked.get("group_size", 128)
-        if not _is_count(bits):
+        if not _is_count(bits) or bits > 16:
             return None
         # A scale of 16 bits and a zero point as wide as the numbers; group -1 is a whole row.
         return Storage(bits, group, 16 + bits) if _is_count(group) else Storage(bits)

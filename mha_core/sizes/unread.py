@@ -33,7 +33,7 @@ TOTAL = re.compile(
     r"|medusa|eagle|extra_layers|per_layer)(_|$)"
 )
 # A part of a model, where its value is an object.
-PART = re.compile(r"^(visual|vision|audio|speech|image)")
+PART = re.compile(r"^(visual|vision|audio|speech|image|multimodal|lora(_args)?$)")
 # Layers beside the model that guess further tokens: no class here holds them.
 AHEAD = re.compile(r"(^|_)(nextn|mtp)(_|$)")
 # Names with such words in them that are no sizes: float types, token ids, routing, selection.

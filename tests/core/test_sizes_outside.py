@@ -212,6 +212,35 @@ def test_the_quick_reading_stands_back_from_a_number_a_layer(key: str) -> None:
     assert key in told(quick)
 
 
+@pytest.mark.parametrize("window", ["4096", 16.0, True, [16, None]], ids=str)
+def test_the_quick_reading_stands_back_from_a_window_that_is_no_number(window: object) -> None:
+    config = {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "hidden_size": 24,
+              "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 2,
+              "intermediate_size": 32, "vocab_size": 30, "tie_word_embeddings": False}  # fmt: skip
+    assert measure({**config, "sliding_window": 16}, totals=False).cache
+    for totals in (False, True):
+        assert measure({**config, "sliding_window": window}, totals=totals).cache is None
+
+
+@pytest.mark.parametrize("name", ["PreTrainedModel", "LlamaPreTrainedModel"])
+def test_what_classes_are_made_from_is_no_model(name: str) -> None:
+    config = {"model_type": "llama", "architectures": [name], "hidden_size": 24,
+              "num_attention_heads": 4, "num_hidden_layers": 2}  # fmt: skip
+    sizes = measure(config)
+    assert (sizes.n_heads, sizes.parameters.total) == (4, None)
+    assert f"has no class {name}" in told(sizes)
+
+
+def test_params_with_a_window_a_layer_or_a_second_part() -> None:
+    config, _ = read_file(OUTSIDE / "params_mistral_7b.json")
+    for key in ("sliding_window", "_sliding_window"):
+        for totals in (False, True):
+            assert measure({**config, key: [16, None] * 16}, totals=totals).cache is None
+    sizes = measure({**config, "multimodal": {"whisper_model_args": {"encoder_args": {"dim": 8}}}})
+    assert (keeps(sizes), sizes.parameters.base) == (65_536, None)
+    assert "multimodal" in told(sizes)
+
+
 def test_an_offset_of_alibi_is_no_size() -> None:
     config = {"model_type": "bloom", "architectures": ["BloomForCausalLM"], "hidden_size": 64,
               "n_head": 8, "n_layer": 3, "vocab_size": 40}  # fmt: skip
