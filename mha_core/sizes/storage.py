@@ -193,14 +193,17 @@ def _by_mlx(asked: dict[str, Any]) -> Storage | None:
 def _leaves_attention(asked: dict[str, Any], n_layers: int | None) -> bool:
     """Whether the modules that a block leaves as they are hold the attention of every layer."""
     lists = (asked.get(key) for key in ("modules_to_not_convert", "ignore", "ignored_layers"))
-    names = {
-        name
-        for listed in lists
-        if isinstance(listed, list)
-        for name in listed
-        if isinstance(name, str) and ATTENTION.search(name)
-    }
+    names = {name for one in lists if isinstance(one, list) for name in attention_among(one)}
     return any(map(EVERY_LAYER.search, names)) or (n_layers is not None and len(names) >= n_layers)
+
+
+def attention_among(names: list[Any]) -> list[str]:
+    """Those names of a list of modules that stand for the attention of a layer, or of all.
+
+    >>> attention_among(["lm_head", "model.layers.3.self_attn", "re:.*self_attn.*"])
+    ['model.layers.3.self_attn', 're:.*self_attn.*']
+    """
+    return [name for name in names if isinstance(name, str) and ATTENTION.search(name)]
 
 
 def _quantised(asked: dict[str, Any]) -> Storage | None:

@@ -21,6 +21,7 @@ from mha_core.sizes import (
     read_bundled,
     read_text,
 )
+from mha_core.sizes.storage import attention_among
 from mha_view import heavy, state
 from mha_view.processes import in_process
 from mha_view.scene import Scene
@@ -263,15 +264,16 @@ def shorten(text: str) -> tuple[str, Note]:
 
 
 def _without_names(value: Any, left_out: list[int], inside: bool = False) -> Any:
-    """Long lists of names below a quantisation block become empty; their lengths are noted."""
+    """Long lists of names in a quantisation block keep those of attention; others are counted."""
     if isinstance(value, dict):
         return {
             key: _without_names(item, left_out, inside or "quant" in key)
             for key, item in value.items()
         }
     if inside and isinstance(value, list) and len(value) > LONG_LIST:
-        left_out.append(len(value))
-        return []
+        kept = attention_among(value)
+        left_out.append(len(value) - len(kept))
+        return kept
     return value
 
 

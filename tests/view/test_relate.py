@@ -497,3 +497,24 @@ def test_a_look_is_folded_back_onto_its_own_patches() -> None:
     assert image[dots["y"][0], dots["x"][0]] > 0
     folded = relate_vit.every_head(trace.layers[1].pattern, 9, WORDS, "linear")
     assert folded.figure["data"][0]["z"][2].ravel() == pytest.approx(row)
+
+
+def test_a_shortened_block_still_says_that_attention_is_left_as_it_is() -> None:
+    names = [
+        f"model.layers.0.mlp.experts.{expert}.{part}" for expert in range(4096) for part in "wv"
+    ]
+    names += [f"model.layers.{layer}.self_attn*" for layer in range(32)]
+    said = {"quant_method": "mxfp4", "ignore": names}
+    config = {
+        "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 64,
+        "num_attention_heads": 8, "num_key_value_heads": 2, "num_hidden_layers": 32,
+        "intermediate_size": 96, "vocab_size": 40, "tie_word_embeddings": False,
+        "torch_dtype": "bfloat16", "quantization_config": said,
+    }  # fmt: skip
+    text, note = subject.shorten(json.dumps(config))
+    assert len(text) < subject.LONGEST_CONFIG
+    assert note.values["count"] == "8,192"
+    whole, short = (measure(one, totals=False) for one in (config, json.loads(text)))
+    assert short.weight_bytes() == whole.weight_bytes()
+    assert whole.stored is not None
+    assert whole.stored.leaves_attention
