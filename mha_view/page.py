@@ -380,7 +380,7 @@ def tell_model(page: Page) -> None:
         more = ["…"] if len(said) > MOST_UNKNOWN else []
         tokens = words("list.next").join(some + more)
         told.append(words("real.unknown", tokens=tokens, unknown=literal(name)))
-    st.caption(" ".join(told))
+    st.caption(("" if words.lang == "zh" else " ").join(told))
 
 
 def draw_check(page: Page) -> None:

@@ -2,13 +2,12 @@
 
 import { unpack } from "./packet.js";
 
-const turns = new WeakMap();
+const turns = new Map(); // by target: a page that is drawn anew is no new choice
 
 export async function render(component) {
-  const parent = component.parentElement;
   const { target, turn } = unpack(component.data);
-  const isNew = turns.has(parent) && turns.get(parent) !== turn;
-  turns.set(parent, turn);
+  const isNew = turns.has(target) && turns.get(target) !== turn;
+  turns.set(target, turn);
   // Presented, a screen is chosen by its keys.
   if (isNew && !document.documentElement.classList.contains("present")) {
     const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -16,5 +15,5 @@ export async function render(component) {
       block: "nearest", behavior: isStill ? "instant" : "smooth",
     });
   }
-  return () => turns.delete(parent);
+  return () => {};
 }
