@@ -31,6 +31,18 @@ REAL_MESSAGES: dict[str, str] = {
         "{name} holds no .safetensors file, so there is nothing to load. Put the whole folder of "
         "the model there."
     ),
+    "real.link": (
+        "{name}: {file} is a link to a place outside the folder, and what lies there is not read. "
+        "Put the file itself there."
+    ),
+    "real.weights.name": (
+        "{name} holds {file}, but neither {expected} nor a list of several files. Call the file "
+        "{expected}."
+    ),
+    "real.nan": (
+        "{name} computes no numbers: what comes out is infinite or undefined, as where its files "
+        "are damaged or its config.json is another model's. Fetch its files anew."
+    ),
     "real.shard": (
         "In {name}, {file} lists the file {shard!r}, which is not beside it. Fetch the missing "
         "file, or the folder anew."
@@ -93,6 +105,19 @@ REAL_MESSAGES: dict[str, str] = {
     "real.interface": (
         "{kind}, the class of {name}, computes attention in a way of its own, into which nobody "
         "can look from outside. Choose a model whose class uses transformers' attention interface."
+    ),
+    "real.words": (
+        "{kind}, the class of {name}, has no vectors of tokens: it reads no text cut into tokens. "
+        "Choose a model of text."
+    ),
+    "real.unlike": (
+        "{kind}, the class of {name}, computes more or less than its attention shows: what is seen "
+        "of it is {apart} away from what it computes by itself, and at most {most} is rounding. "
+        "Choose another model."
+    ),
+    "real.unlike.calls": (
+        "{kind}, the class of {name}, computes attention {n_calls} times for {n_told} patterns, so "
+        "what is seen of it is not what its layers do. Choose another model."
     ),
     "real.load": (
         "{name} could not be loaded by transformers {version}: {reason}. Fetch its files anew, or "

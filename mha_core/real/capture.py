@@ -27,6 +27,8 @@ NAME = "twelve_heads"
 # Rows of queries that are scored at once; cells that one call may have to be kept whole.
 ROWS = 256
 MOST_CELLS = 2**26
+# A score moved down by so much is none: classes that add −10,000 mean that nobody looks there.
+NOWHERE = -5_000.0
 Rule = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 Run = Callable[["Call"], Tensor]
 _watcher: ContextVar[Run | None] = ContextVar("watcher", default=None)
@@ -163,7 +165,23 @@ class Call:
         if isinstance(self.mask, TileMask):
             return self.mask.tile(first, last, 0, self.k.shape[2])
         rows = self.mask[..., first:last, : self.k.shape[2]]
-        return rows if rows.dtype == torch.bool else rows > torch.finfo(rows.dtype).min / 2
+        return rows if rows.dtype == torch.bool else rows > NOWHERE
+
+    def added(self, first: int = 0, last: int | None = None) -> Tensor | None:
+        """Say what is added to the scores of some queries: a bias, and what a mask of numbers adds
+        where it lets look.
+
+        Returns:
+            [batch or 1, head or 1, query, key]; None where nothing is.
+        """
+        last = self.q.shape[2] if last is None else last
+        parts = [] if self.bias is None else [self.bias[..., first:last, : self.k.shape[2]]]
+        mask = self.mask
+        if isinstance(mask, Tensor) and mask.is_floating_point():
+            rows = mask[..., first:last, : self.k.shape[2]]
+            rows = rows.masked_fill(rows <= NOWHERE, 0)
+            parts += [rows] if bool(rows.any()) else []
+        return sum(parts[1:], parts[0]) if parts else None
 
     def looks_ahead(self) -> bool:
         """Whether any query sees a key after it."""
@@ -197,7 +215,7 @@ class Call:
             shape = (*self.q.shape[:3], self.k.shape[2])
             also = ~forbidden.to(self.q.device).expand(shape)[:, :, first:last]
             keep = also if keep is None else keep & also
-        bias = None if self.bias is None else self.bias[..., first:last, : self.k.shape[2]]
+        bias = self.added(first, last)
         masked = block(scores, keep, bias)
         return softmax_or_zero(masked, keep, bias, self.sinks).to(self.v.dtype)
 
@@ -227,7 +245,8 @@ class Call:
         return strips[0] if len(strips) == 1 else torch.cat(strips, dim=2)
 
     def heads_by_the_library(self) -> Tensor:
-        """Have the module's own eager function compute, and keep the pattern it gives.
+        """Have the module's own eager function compute, and keep the pattern it gives: where that
+        is what it mixed the values by, and not one from before a sink took its share.
 
         Returns:
             [batch, head, query, d_value]; `pattern` is filled in.
@@ -240,8 +259,10 @@ class Call:
             assert keep is not None
             mask = torch.where(keep, torch.zeros((), dtype=self.q.dtype, device=keep.device), low)
         heads, pattern = eager(self.module, self.q, self.k, self.v, mask, **self.options)
-        self.pattern = pattern
         found: Tensor = heads.transpose(1, 2)
+        mixed = self.collect(pattern)
+        if torch.allclose(mixed, found, atol=1e-4 * float(found.abs().max()), rtol=0):
+            self.pattern = pattern
         return found
 
 
@@ -348,6 +369,13 @@ def capture_calls(network: Any, *, patterns: bool = False, **inputs: Any) -> lis
             pattern it gave; for short texts.
         inputs: what the model is called with.
     """
+    return capture_with_output(network, patterns=patterns, **inputs)[0]
+
+
+def capture_with_output(
+    network: Any, *, patterns: bool = False, **inputs: Any
+) -> tuple[list[Call], Any]:
+    """As `capture_calls`, with what the model gave."""
     calls: list[Call] = []
 
     def keep(call: Call) -> Tensor:
@@ -356,8 +384,8 @@ def capture_calls(network: Any, *, patterns: bool = False, **inputs: Any) -> lis
         return call.heads_by_the_library() if whole else call.heads()
 
     with torch.no_grad(), watching(keep):
-        network(**inputs)
-    return calls
+        out = network(**inputs)
+    return calls, out
 
 
 def capture(model: RealModel, encoded: Encoded, *, patterns: bool = False) -> list[Call]:

@@ -9,6 +9,7 @@ import hashlib
 import math
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +24,7 @@ FOLDER_VARIABLE = "TWELVE_HEADS_MODELS"
 SIZE_VARIABLE = "TWELVE_HEADS_MODEL_GIB"
 DEFAULT_GIB = 6.0
 MANIFEST = "MANIFEST.json"
+WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 # A tokenizer of 250,000 pieces has 17 MB.
 MOST_SMALL_BYTES = 2**26
 PICKLES = {".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".h5", ".msgpack"}
@@ -219,10 +221,16 @@ def inspect_folder(folder: Path, *, limit: int | None = None) -> Contents:
             there is no config, no tokenizer or no weight.
     """
     name, files = folder.name, {path.name: path for path in _files(folder)}
+    _refuse_links(name, files)
     if "config.json" not in files:
+        _refuse_other_kinds(name, files)
         raise DataError("real.config", name=name)
     _refuse_large_files(name, files, limit)
     settings = {file: _read(name, files[file]) for file in CODE_FILES if file in files}
+    for file in files:
+        if file.endswith("config.json") and file not in settings:  # read by nobody here
+            with suppress(DataError):
+                settings[file] = _read(name, files[file])
     for file, setting in settings.items():
         _refuse_code(name, file, setting)
     config, _ = check(settings["config.json"])
@@ -238,6 +246,18 @@ def inspect_folder(folder: Path, *, limit: int | None = None) -> Contents:
 def _files(folder: Path) -> list[Path]:
     """The files that lie in a folder itself, by name."""
     return sorted(path for path in folder.iterdir() if path.is_file())
+
+
+def _refuse_links(name: str, files: Mapping[str, Path]) -> None:
+    """Refuse a file that is a link to a place outside: what lies there is no part of a model. In
+    the cache of the hub the files of a revision are links to the blobs beside it."""
+    for file, path in files.items():
+        if not path.is_symlink():
+            continue
+        here, there = path.parent.resolve(), path.resolve()
+        is_cache = here.parent.name == "snapshots" and there.parent == here.parents[1] / "blobs"
+        if not is_cache and not there.is_relative_to(here):
+            raise DataError("real.link", name=name, file=file)
 
 
 def most_bytes() -> int:
@@ -285,13 +305,14 @@ def _read(name: str, path: Path) -> Json:
         raise DataError("real.file", name=name, file=path.name, reason=reason) from error
 
 
-def _refuse_code(name: str, file: str, setting: Json) -> None:
+def _refuse_code(name: str, file: str, setting: object) -> None:
     """Refuse a file that names classes outside transformers, wherever in it."""
-    for key, value in setting.items():
+    for value in setting if isinstance(setting, list) else ():
+        _refuse_code(name, file, value)
+    for key, value in setting.items() if isinstance(setting, dict) else ():
         if key in ("auto_map", "custom_pipelines", "custom_generate") and value:
             raise DataError("real.code", name=name, file=file, code=_first_word(value))
-        if isinstance(value, dict):
-            _refuse_code(name, file, value)
+        _refuse_code(name, file, value)
 
 
 def _first_word(value: Any) -> str:
@@ -303,7 +324,9 @@ def _first_word(value: Any) -> str:
 
 def _refuse_packed(name: str, config: Json, files: Mapping[str, Path]) -> None:
     """Refuse numbers that are stored in another way than as numbers, or change another model."""
-    packing = config.get("quantization_config") or config.get("compression_config")
+    parts = [config, *(part for part in config.values() if isinstance(part, dict))]
+    names = ("quantization_config", "compression_config")
+    packing = next((part[key] for part in parts for key in names if part.get(key)), None)
     if packing:
         method = packing.get("quant_method", "?") if isinstance(packing, dict) else "?"
         raise DataError("real.quantised", name=name, method=str(method)[:40])
@@ -311,17 +334,27 @@ def _refuse_packed(name: str, config: Json, files: Mapping[str, Path]) -> None:
         raise DataError("real.adapter", name=name)
 
 
+def _refuse_other_kinds(name: str, files: Mapping[str, Path]) -> None:
+    """Refuse what is no folder of safetensors by the name of what it is."""
+    if "adapter_config.json" in files:
+        raise DataError("real.adapter", name=name)
+    for file, path in files.items():
+        if path.suffix.lower() == ".gguf":
+            raise DataError("real.gguf", name=name, file=file)
+
+
 def _read_headers(name: str, files: Mapping[str, Path]) -> dict[str, Stored]:
     """The name, type and shape of every tensor, from the headers alone."""
     stored = [path for file, path in files.items() if file.endswith(".safetensors")]
     if not stored:
         for path in files.values():
-            if path.suffix in PICKLES and path.name not in BESIDE:
+            if path.suffix.lower() in PICKLES and path.name not in BESIDE:
                 raise DataError("real.pickle", name=name, file=path.name)
-            if path.suffix == ".gguf":
-                raise DataError("real.gguf", name=name, file=path.name)
+        _refuse_other_kinds(name, files)
         raise DataError("real.weights", name=name)
     _check_index(name, files)
+    if not files.keys() & {WEIGHTS, INDEX}:
+        raise DataError("real.weights.name", name=name, file=stored[0].name, expected=WEIGHTS)
     tensors: dict[str, Stored] = {}
     for path in stored:
         tensors |= _header_of(name, path)
@@ -332,13 +365,14 @@ def _read_headers(name: str, files: Mapping[str, Path]) -> dict[str, Stored]:
 
 def _check_index(name: str, files: Mapping[str, Path]) -> None:
     """The list of a model in several files names files of this folder only."""
-    index = "model.safetensors.index.json"
-    if index not in files:
+    if INDEX not in files:
         return
-    shards = _read(name, files[index]).get("weight_map")
-    for shard in set(map(str, shards.values())) if isinstance(shards, dict) else {"?"}:
+    shards = _read(name, files[INDEX]).get("weight_map")
+    for shard in sorted(set(map(str, shards.values()))) if isinstance(shards, dict) else ["?"]:
         if shard not in files:
-            raise DataError("real.shard", name=name, file=index, shard=shard[:80])
+            raise DataError("real.shard", name=name, file=INDEX, shard=shard[:80])
+        if not shard.endswith(".safetensors"):
+            raise DataError("real.pickle", name=name, file=shard)
 
 
 def _header_of(name: str, path: Path) -> dict[str, Stored]:

@@ -22,6 +22,7 @@ from mha_core.brief import brief
 from mha_core.config import AttentionConfig
 from mha_core.errors import DataError, Note
 from mha_core.real.capture import Call, TileMask
+from mha_core.real.load import probe
 from mha_core.real.mapping import Mapped, map_layer
 from mha_core.real.seen import Scene, look_on
 from mha_core.trace import AttentionTrace
@@ -102,9 +103,7 @@ def _maps(model: RealModel, numbers: list[int]) -> dict[int, Mapped]:
     """How each layer is made, found out once, on tokens that tell positions apart."""
     absent = [number for number in numbers if number not in model.maps]
     if absent:
-        generator = torch.Generator().manual_seed(0)
-        rows = min(model.n_rows, 2**20)
-        ids = torch.randint(0, rows, (1, min(PROBE, model.limit)), generator=generator)
+        ids = probe(model.tokenizer, model.n_rows, model.limit, PROBE)
         scenes = look_on(model.network, ids.to(next(model.network.parameters()).device), absent)
         for number in absent:
             model.maps[number] = map_layer(model.network, model.name, scenes[number])
@@ -120,12 +119,13 @@ def walk_scene(name: str, mapped: Mapped, scene: Scene) -> RealLayer:
     call = scene.call
     stream, beside = mapped.stream_of(scene), mapped.beside_of(scene)
     config, keep = _mask_of(mapped.config, call)
+    bias = call.added()
     after = mapped.after if beside is None else replace(mapped.after, beside=_array(beside))
     given: dict[str, Any] = {
         "norm": mapped.norm,
         "after": None if _is_plain(after) else after,
         "keep": keep,
-        "bias": None if call.bias is None else _array(call.bias[0]),
+        "bias": None if bias is None else _array(bias[0]),
         "device": stream.device,
         "dtype": stream.dtype,
     }

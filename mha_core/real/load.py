@@ -7,14 +7,16 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
 from mha_core.device import choose_device
 from mha_core.errors import DataError, Note
-from mha_core.real.capture import NAME, Call, capture_calls
+from mha_core.real.capture import NAME, Call, capture_with_output
 from mha_core.real.folder import (
     Contents,
     ModelCard,
@@ -37,6 +39,14 @@ if TYPE_CHECKING:
 
 FLOATS = {"F64", "F32", "F16", "BF16"}
 NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
+# What old files keep in a layer and classes make themselves: masks, angles.
+OF_NO_USE = re.compile(
+    r"\.(attn|attention)\.(bias|masked_bias)$|inv_freq$|position_ids$|rotary_emb\."
+)
+# Tokens on which a model is tried out; an odd number, which no size inside a model is.
+TRIED = 23
+# What is seen of a model may differ by rounding from what it computes by itself, by no more.
+UNLIKE = 1e-3
 # Parts that read no token and mix none; a file may lack them.
 AFTER_ALL = re.compile(r"(^|\.)(pooler|seq_relationship)\.")
 
@@ -173,8 +183,13 @@ def open_network(network: nn.Module, tokenizer: Any, card: ModelCard) -> RealMod
     """
     _check_tokenizer(card.name, tokenizer, network)
     network.eval().requires_grad_(False)
-    _switch(network, card.name)
-    calls = _try_out(network, card.name, _rows(network))
+    ids = probe(tokenizer, _rows(network), _most_tokens(network, tokenizer))
+    with _no_interface(network, card.name):
+        told = _by_itself(network, ids)
+        _switch(network, card.name)
+        with one_at_a_time():
+            calls, out = capture_with_output(network, input_ids=ids.to(network.device))
+    _compare(card.name, network, calls, out, told)
     return RealModel(
         card=card,
         network=network,
@@ -187,16 +202,59 @@ def open_network(network: nn.Module, tokenizer: Any, card: ModelCard) -> RealMod
 
 
 def _check_tokenizer(name: str, tokenizer: Any, network: Any) -> None:
-    """Refuse a tokenizer that gives numbers for which the model has no row."""
+    """Refuse a tokenizer that gives numbers for which the model has no row, and a model that has
+    none for any."""
     largest, rows = max(tokenizer.get_vocab().values(), default=-1), _rows(network)
+    if not rows:
+        raise DataError("real.words", name=name, kind=type(network).__name__)
     if largest >= rows:
         raise DataError("real.tokenizer.ids", name=name, largest=largest, n_rows=rows)
 
 
 def _rows(network: Any) -> int:
-    """How many tokens the model has a vector for."""
-    table = network.get_input_embeddings()
-    return int(table.weight.shape[0])
+    """How many tokens the model has a vector for; none where it reads no tokens."""
+    with suppress(NotImplementedError, AttributeError):
+        return int(network.get_input_embeddings().weight.shape[0])
+    return 0
+
+
+def probe(tokenizer: Any, n_rows: int, most: int, n: int = TRIED) -> Tensor:
+    """Draw tokens that tell positions apart, none that stands for something else than text.
+
+    Args:
+        tokenizer: the model's.
+        n_rows: tokens that the model has a vector for.
+        most: tokens that it reads at most.
+        n: how many, where it reads so many.
+
+    Returns:
+        [1, token], the same each time.
+    """
+    generator = torch.Generator().manual_seed(0)
+    drawn = torch.randint(0, min(n_rows, 2**20), (4 * n,), generator=generator)
+    special = set(tokenizer.all_special_ids)
+    plain = [each for each in drawn.tolist() if each not in special] or drawn.tolist()
+    return torch.tensor([plain[: min(n, most)]])
+
+
+@contextmanager
+def _no_interface(network: Any, name: str) -> Iterator[None]:
+    """Refuse a class that lets nobody look: it may ask a mask or a call for what ours do not have,
+    and raises anything then."""
+    try:
+        yield
+    except Exception as error:
+        raise DataError("real.interface", name=name, kind=type(network).__name__) from error
+
+
+def _by_itself(network: Any, ids: Tensor) -> Any:
+    """What a model computes without us, with its patterns where it gives any."""
+    with one_at_a_time(), torch.no_grad():
+        network.set_attn_implementation("eager")
+        given = {"input_ids": ids.to(network.device)}
+        with suppress(TypeError, ValueError):
+            return network(**given, output_attentions=True)
+        return network(**given)
 
 
 def _switch(network: Any, name: str) -> None:
@@ -207,18 +265,38 @@ def _switch(network: Any, name: str) -> None:
         raise DataError("real.interface", name=name, kind=type(network).__name__)
 
 
-def _try_out(network: Any, name: str, rows: int) -> list[Call]:
-    """Run three tokens through, to see which attention calls there are."""
-    ids = torch.arange(3, device=next(network.parameters()).device)[None] % rows
-    try:
-        with one_at_a_time():
-            calls = capture_calls(network, input_ids=ids)
-    except Exception as error:
-        # A class may ask a mask or a call for what ours do not have; it raises anything then.
-        raise DataError("real.interface", name=name, kind=type(network).__name__) from error
+def _compare(name: str, network: Any, calls: list[Call], ours: Any, told: Any) -> None:
+    """Hold what is seen of a model against what it computes by itself: as many patterns, the same
+    ones, and the same output. A class may call for more than its attention, or for less."""
+    kind = type(network).__name__
     if not calls:
-        raise DataError("real.interface", name=name, kind=type(network).__name__)
-    return calls
+        raise DataError("real.interface", name=name, kind=kind)
+    n = calls[0].q.shape[2]
+    patterns = [
+        each for each in (getattr(told, "attentions", None) or ())
+        if isinstance(each, Tensor) and each.ndim == 4 and each.shape[-2] == each.shape[-1] == n
+    ]  # fmt: skip
+    if patterns and len(patterns) != len(calls):
+        raise DataError(
+            "real.unlike.calls", name=name, kind=kind, n_calls=len(calls), n_told=len(patterns)
+        )
+    apart = _apart(ours[0], told[0]) if isinstance(told[0], Tensor) else 0.0
+    if not isfinite(apart):
+        raise DataError("real.nan", name=name)
+    for call, pattern in zip(calls, patterns, strict=bool(patterns)):
+        seen = call.rows()
+        if call.sinks is not None:  # some classes give it as it was before a sink took its share
+            seen, pattern = (each / each.sum(-1, keepdim=True) for each in (seen, pattern))
+        same = seen.shape == pattern.shape
+        apart = max(apart, float((seen - pattern).abs().max()) if same else 1.0)
+    most = max(UNLIKE, 30 * torch.finfo(next(network.parameters()).dtype).eps)
+    if not apart <= most:
+        raise DataError("real.unlike", name=name, kind=kind, apart=f"{apart:.1e}", most=f"{most:g}")
+
+
+def _apart(ours: Tensor, theirs: Tensor) -> float:
+    """The largest distance as a share of the largest number."""
+    return float((ours - theirs).abs().max() / theirs.abs().max().clamp(1e-30))
 
 
 def _most_tokens(network: Any, tokenizer: Any) -> int:
@@ -245,6 +323,10 @@ def _describe(contents: Contents, limit: int | None) -> Built:
         told = [note.values["reason"] for note in built.notes if "reason" in note.values]
         reason = told[-1] if told else Note("sizes.reason.refused")
         raise DataError("real.class", name=name, version=known_version(), reason=reason)
+    for note in built.notes:  # counting needs no activation, computing does
+        if note.key in ("sizes.note.activation", "sizes.note.gated"):
+            reason = Note("sizes.reason.key", **note.values)
+            raise DataError("real.class", name=name, version=known_version(), reason=reason)
     if getattr(built.config, "is_encoder_decoder", False):
         raise DataError("real.pairs", name=name)
     model = built.full if built.full is not None else built.base
@@ -327,8 +409,25 @@ def _load_network(contents: Contents, built: Built, dtype: torch.dtype) -> nn.Mo
     missing = sorted(key for key in told["missing_keys"] if not AFTER_ALL.search(key))
     if missing:
         raise DataError("real.missing", name=name, tensor=missing[0])
+    layers = {_layer_of(key) for key, _ in network.named_parameters()} - {""}
+    left_over = sorted(
+        key for key in told["unexpected_keys"]
+        if _layer_of(key) in layers and not OF_NO_USE.search(key)
+    )  # fmt: skip
+    if left_over:
+        raise DataError("real.left_over", name=name, tensor=left_over[0])
     loaded: nn.Module = network
     return loaded
+
+
+def _layer_of(key: str) -> str:
+    """Where a tensor's layer lies, whichever layer it is; "" outside all layers.
+
+    >>> _layer_of("model.layers.3.mlp.up_proj.weight"), _layer_of("lm_head.weight")
+    ('model.layers.#', '')
+    """
+    found = re.match(r"(.*?\.)?\d+(?=\.)", key)
+    return re.sub(r"\d+$", "#", found[0]) if found else ""
 
 
 @contextmanager

@@ -325,6 +325,8 @@ class _Finder:
         A norm that made x may be the one before attention, whose input is the stream, or the one
         that ended the layer before, whose output is.
         """
+        if x.shape != out.shape:  # it reads more than the stream, or gives less (Zamba)
+            raise self.unknown("residual")
         before = [each for each in self.before if is_norm(each) and _same(_flat(each.out), x)]
         streams: list[tuple[Event | None, Tensor]] = [(None, x)]
         streams = [(each, _flat(each.given)) for each in before[-1:]] + streams

@@ -155,7 +155,8 @@ def _ends(model: RealModel) -> frozenset[int]:
     network: Any = model.network
     told = getattr(getattr(network, "generation_config", None), "eos_token_id", None)
     told = model.tokenizer.eos_token_id if told is None else told
-    return frozenset(told if isinstance(told, list) else [] if told is None else [told])
+    every = told if isinstance(told, list) else [told]
+    return frozenset(each for each in every if isinstance(each, int) and 0 <= each < model.n_rows)
 
 
 def _bytes_by_letter() -> dict[str, int]:

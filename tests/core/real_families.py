@@ -126,6 +126,23 @@ NORMED = (
         GROUPED | {"partial_rotary_factor": 0.4, "qk_layernorm": True},
     ),
 )  # fmt: skip
+# A class whose eager attention gives its pattern as it was before the sinks took their share.
+BEFORE_SINKS = Family("granite, sinks", "granite_swa", GROUPED | WINDOW | SCALED)
+# One that reads beside the stream what the stream began as.
+TWICE_AS_WIDE = Family(
+    "zamba", "zamba",
+    BASE
+    | {
+        "num_hidden_layers": 4, "num_key_value_heads": 2, "attention_head_dim": 20,
+        "mamba_d_state": 8, "n_mamba_heads": 2,
+        "layers_block_type": ["linear_attention", "hybrid"] * 2,
+    },
+)  # fmt: skip
+# Classes of which more is seen than their layers' attention, and one that reads letters.
+UNLIKE = (
+    (Family("diffllama", "diffllama", GROUPED), "attention 4 times for 2 patterns"),
+    (Family("canine", "canine", BASE), "has no vectors of tokens"),
+)
 # Classes that compute attention in a way of their own.
 CLOSED = (
     Family("mpnet", "mpnet", BASE),

@@ -133,6 +133,22 @@ def test_albert_calls_one_module_for_every_layer() -> None:
     assert not torch.equal(first.q, second.q)
 
 
+def test_a_mask_of_numbers_hides_and_adds() -> None:
+    """Old classes hide by −10,000, and some hand a bias over as a mask."""
+    generator = torch.Generator().manual_seed(2)
+    q, k, v = (torch.randn(1, 2, 5, 20, generator=generator) for _ in range(3))
+    mask = torch.randn(1, 1, 5, 5, generator=generator)
+    mask[..., 1:, 0] = -10_000.0
+    call = Call(0, None, q, k, v, mask, 0.3)
+    expected = (0.3 * q @ k.transpose(2, 3) + mask).softmax(-1)
+    assert torch.allclose(call.rows(), expected, atol=1e-6)
+    assert torch.allclose(call.rows(2, 4), expected[:, :, 2:4], atol=1e-6)
+    keep = call.keep()
+    assert keep is not None
+    assert keep[0, 0, :, 0].tolist() == [True, False, False, False, False]
+    assert Call(0, None, q, k, v, torch.zeros(1, 1, 5, 5), 0.3).added() is None
+
+
 def test_nobody_watches_another_thread() -> None:
     """Two readers with one model: each sees the calls of its own text."""
     from concurrent.futures import ThreadPoolExecutor

@@ -17,7 +17,14 @@ from mha_core.real.layer import NEAR, real_layer, real_layers
 from mha_core.real.load import RealModel, open_network
 from mha_core.real.mapping import Mapped
 from mha_core.walk import compare, compare_fused, limits
-from tests.core.real_families import FAMILIES, NORMED, Family, build
+from tests.core.real_families import (
+    BEFORE_SINKS,
+    FAMILIES,
+    NORMED,
+    TWICE_AS_WIDE,
+    Family,
+    build,
+)
 from tests.core.real_folders import words_tokenizer
 
 ALL = (*FAMILIES, *NORMED)
@@ -88,6 +95,27 @@ def test_where_the_projections_are_not_the_articles_the_walk_begins_after_them()
     model.maps[1] = replace(model.maps[1], config=replace(model.maps[1].config, scale=0.2))
     with pytest.raises(DataError, match="Layer 1 of deepseek-v3 is not shown: in "):
         real_layer(model, read, 1)
+
+
+def test_a_pattern_that_is_not_what_mixes_the_values_is_not_held_against_ours() -> None:
+    """Its sinks are part of the walk all the same: the heads' outputs say so."""
+    model, read = opened(BEFORE_SINKS)
+    for layer in real_layers(model, read):
+        assert layer.call.pattern is None
+        assert layer.trace.weights.sinks is not None
+        assert layer.trace.pattern.sum(-1).min() < 0.9
+        assert max(layer.proof.values()) <= NEAR
+    wrong = replace(model.maps[1].weights, sinks=model.maps[1].weights.sinks + 0.1)
+    model.maps[1] = replace(model.maps[1], weights=wrong)
+    with pytest.raises(DataError, match=r"in (pattern|concat) our walk is"):
+        real_layer(model, read, 1)
+
+
+def test_a_layer_that_reads_more_than_the_stream_is_refused_by_name() -> None:
+    model, read = opened(TWICE_AS_WIDE)
+    assert model.n_layers == 2
+    with pytest.raises(DataError, match="Layer 0 of zamba is not shown: ZambaAttention makes the"):
+        real_layer(model, read, 0)
 
 
 def test_what_is_read_next_is_the_next_layers_stream() -> None:

@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from mha_core.errors import DataError
-from mha_core.real.capture import capture
+from mha_core.real.capture import Call, capture
 from mha_core.real.folder import FOLDER_VARIABLE, card_of, find_model, list_models, models_root
 from mha_core.real.labels import encode
 from mha_core.real.load import load_model, open_network
 from mha_core.sizes.quiet import one_at_a_time
-from tests.core.real_families import CLOSED, FAMILIES, Family, build
+from tests.core.real_families import CLOSED, FAMILIES, UNLIKE, Family, build
 from tests.core.real_folders import bytes_tokenizer, save_folder, words_tokenizer
 
 LLAMA = next(family for family in FAMILIES if family.name == "llama")
@@ -86,6 +86,33 @@ def test_a_class_that_hides_its_attention_is_refused_by_name(family: Family, roo
         network = build(family)
     with pytest.raises(DataError, match=f"{type(network).__name__}, the class of small-llama"):
         open_network(network, words_tokenizer(), card_of(root / "small-llama"))
+
+
+@pytest.mark.parametrize(("family", "sentence"), UNLIKE, ids=lambda each: getattr(each, "name", ""))
+def test_a_class_that_is_not_what_is_seen_of_it_is_refused(
+    family: Family, sentence: str, root: Path
+) -> None:
+    with one_at_a_time():
+        network = build(family)
+    with pytest.raises(DataError, match=f"{type(network).__name__}, the class of .*{sentence}"):
+        open_network(network, words_tokenizer(), card_of(root / "small-llama"))
+
+
+def test_a_model_that_is_seen_a_little_wrong_is_refused(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part that our function would not know of shows as soon as the model is tried out."""
+    rows = Call.rows
+
+    def forgetful(call: Call, *which: int) -> torch.Tensor:
+        call.scale *= 0.98
+        return rows(call, *which)
+
+    card = card_of(root / "small-llama")
+    open_network(build(LLAMA), words_tokenizer(), card)
+    monkeypatch.setattr(Call, "rows", forgetful)
+    with pytest.raises(DataError, match="the class of small-llama, computes more"):
+        open_network(build(LLAMA), words_tokenizer(), card)
 
 
 def test_tokens_are_labelled_by_the_characters_they_cover() -> None:
