@@ -211,17 +211,13 @@ class Page:
             answer: the right id, computed.
             values: what the question and its explanation name.
         """
-        from mha_view.walk.lines import write_walk  # which needs torch
-
         with st.container(key="cards"):
             code, trip, ask = st.columns([6, 4, 4])
         with code.container(border=True, height="stretch"):
             st.markdown(f"##### {self.words('card.code')}")
             st.code(self.text("torch"), language="python", wrap_lines=True)
             st.latex(self.text("article"))
-            with st.expander(self.words("card.python")):
-                st.caption(self.words("python.caption"))
-                st.code(write_walk(self), language="python")
+            self.draw_lines()
         with trip.container(border=True, height="stretch"):
             st.markdown(f"##### {self.words('card.trip')}")
             st.markdown(self.text("trip"))
@@ -234,6 +230,14 @@ class Page:
         self.draw_foot()
         with self.check:
             draw_check(self)
+
+    def draw_lines(self) -> None:
+        """The page's numbers as lines of Python, folded away."""
+        from mha_view.walk.lines import write_walk  # which needs torch
+
+        with st.expander(self.words("card.python")):
+            st.caption(self.words("python.caption"))
+            st.code(write_walk(self), language="python")
 
     def draw_foot(self) -> None:
         """More to read, and the page as a file."""

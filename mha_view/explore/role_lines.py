@@ -11,6 +11,7 @@ from mha_view.as_python import mask_call
 from mha_view.explore.evidence import Report
 from mha_view.explore.lines import TOY, Lines
 from mha_view.explore.tabs import tab_of
+from mha_view.link import existing_off
 from mha_view.scene import Scene
 from mha_view.snippets import join
 
@@ -235,17 +236,30 @@ def _of_real_heads(scene: Scene) -> Lines:
             "bench_before": _next(run.format(edits="Edits()"), "before"),
             "bench_after": join(_edits(scene, place), _next(run.format(edits="edits"), "after")),
         }
-    pairs = "from mha_core.real.pairs import score_pairs\n"
-    value = "value = [task.right.mean for task in found.tasks]"
-    lines = {
-        "": join(model, f"{pairs}*_, found = score_pairs(model)\n{value}"),
-        "known_whole": 'known_whole = {"score": value}',
-    }
-    if scene.off:
+    return _of_tasks(scene, model)
+
+
+def _of_tasks(scene: Scene, model: str) -> Lines:
+    """The share of pairs that a model has right, with all its heads and with some off; and by how
+    much, pair by pair."""
+    from mha_core.real.pairs import load_pairs
+
+    right, is_off = "[task.right.mean for task in {of}.tasks]", bool(existing_off(scene))
+    scored = "from mha_core.real.pairs import score_pairs\n*_, whole = score_pairs(model)"
+    leads = {"lead": "whole"}
+    lines = {"known_whole": f'known_whole = {{"score": {right.format(of="whole")}}}'}
+    if is_off:
         how = "zero" if scene.ablation == "zero" else "mean"
-        lines["known_without"] = join(
-            _edits(scene.with_(ablation=how), 0),
-            f"{pairs}*_, found = score_pairs(model, edits)\n{value}\n"
-            'known_without = {"score": value}',
+        edits = _edits(scene.with_(ablation=how), 0)
+        scored = join(scored, f"{edits}\n*_, without = score_pairs(model, edits)")
+        leads["without"] = "without"
+        lines["known_without"] = (
+            "both = zip(whole.tasks, without.tasks)\n"
+            "shares = [after.right.mean for before, after in both if before.is_known]\n"
+            'known_without = {"score": shares}'
         )
-    return lines
+    for place, name in enumerate(load_pairs()):
+        columns = [f'"{lead}": {of}.tasks[{place}].margins' for lead, of in leads.items()]
+        lines[f"known_{name}"] = f"known_{name} = {{{', '.join(columns)}}}"
+    value = f"value = {right.format(of=[*leads.values()][-1])}"
+    return {"": join(model, f"{scored}\n{value}"), **lines}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -10,6 +12,7 @@ from mha_core.heads.measures import mean_entropy
 from mha_core.heads.regroup import heads_apart
 from mha_core.trace import AttentionTrace
 from mha_core.whatif import as_one_head, count_parameters, count_products, score_variance
+from mha_view import compute
 from mha_view.figures.walk import head_patterns
 from mha_view.page import Page, draw_check
 from mha_view.table_files import draw_save
@@ -117,6 +120,34 @@ def as_one(page: Page) -> AttentionTrace | None:
         return None
 
 
+def draw_both(page: Page, one: AttentionTrace) -> None:
+    """One wide head beside many: patterns, sums, counts."""
+    words, trace, config = page.words, page.trace, page.config
+    if compute.is_trained(page.scene):
+        st.caption(f"⚠ {words('outside.one_head')}")
+    first = clearest_key(trace.pattern[page.head], page.focus)
+    cell = page.picked_in("pattern", trace.pattern.shape[1:], first)
+    left, right = st.columns([2, 3])
+    shown: dict[str, Any] = {"scale": page.scene.scale, "grouping": page.grouping}
+    with left.container(border=True):
+        st.markdown(f"##### {words('why.one', d=one.config.d_head)}")
+        titles = [words("why.one.title")]
+        page.show(head_patterns(one, page.labels, words, titles=titles, name="one", **shown))
+    with right.container(border=True):
+        st.markdown(f"##### {words('why.many', n=config.n_heads, d=config.d_head)}")
+        page.show(head_patterns(trace, page.labels, words, **shown), cell)
+    st.caption(page.text("picture"))
+    draw_row(page, cell)
+    st.subheader(words("why.sums"))
+    draw_sums(page, one)
+    st.subheader(words("why.count"))
+    counts = draw_counts(page, one)
+    page.draw_closing(
+        page.options("same", "more", "fewer"),
+        "same" if counts[0] == counts[1] else "more" if counts[1] > counts[0] else "fewer",
+    )
+
+
 def draw_many_alone(page: Page) -> None:
     """The heads of another people's layer, and why one wide head is not made of them."""
     words, trace = page.words, page.trace
@@ -127,7 +158,14 @@ def draw_many_alone(page: Page) -> None:
     cell = page.picked_in("pattern", trace.pattern.shape[1:], first)
     with st.container(border=True):
         st.markdown(f"##### {words('why.many', n=page.config.n_heads, d=page.config.d_head)}")
-        page.show(head_patterns(trace, page.labels, words, scale=page.scene.scale, across=6), cell)
+        page.show(
+            head_patterns(
+                trace, page.labels, words, scale=page.scene.scale, grouping=page.grouping, across=6
+            ),
+            cell,
+        )
     draw_row(page, cell)
+    page.draw_lines()
+    page.draw_foot()
     with page.check:
         draw_check(page)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from streamlit.testing.v1 import AppTest
 
 from mha_core.grouped import share_again
 from mha_core.heads.circuit_report import read_circuits
@@ -204,16 +205,23 @@ WITHOUT_NUMBERS = {"sharing"}
 @pytest.mark.parametrize("case", SHOWN)
 def test_every_picture_and_table_has_its_lines(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     page, scene = SHOWN[case]
+    app = check_lines(page, scene, monkeypatch)
+    assert bool(app.error) == (case == "frozen"), "that hypothesis is false, and said to be"
+
+
+def check_lines(page: str, scene: Scene, patch: pytest.MonkeyPatch, *pressed: str) -> AppTest:
+    """Open a page, press buttons, and hold what its lines of Python leave against what it shows."""
     tables: dict[str, Any] = {}
 
     def keep(write: Any, columns: Any, settings: Any) -> bytes:
         tables[settings["table"]] = columns
         return b""
 
-    monkeypatch.setattr(table_files, "partial", lambda write, *rest: keep(write, *rest))
+    patch.setattr(table_files, "partial", lambda write, *rest: keep(write, *rest))
     app = open_app(page, scene)
+    for key in pressed:
+        app.button(key=key).click().run()
     assert not app.exception
-    assert bool(app.error) == (case == "frozen"), "that hypothesis is false, and said to be"
     assert tables_without_save(app.main) == []
     code = next(each.value for each in app.code if "from mha_core" in each.value)
     assert "mha_view" not in code
@@ -227,6 +235,7 @@ def test_every_picture_and_table_has_its_lines(case: str, monkeypatch: pytest.Mo
         assert left[name], name
         for column, cells in left[name].items():
             same_numbers(cells, [tables[name][column]], f"{name}: {column}")
+    return app
 
 
 # Tables that say what something is, in words.
