@@ -47,10 +47,21 @@ def writer_of(scene: Scene) -> Writer:
 
 
 def said_of(scene: Scene) -> tuple[int, ...]:
-    """The new tokens of a scene; none from the first on that its model does not know."""
+    """The new tokens of a scene, as many as there is room for, up to the first that its model does
+    not know."""
     most = writer_of(scene).n_vocabulary
     known = [token < most for token in scene.said]
-    return scene.said[: known.index(False) if False in known else MOST_SAID]
+    n_known = known.index(False) if False in known else len(known)
+    return scene.said[: min(n_known, room_of(scene))]
+
+
+def room_of(scene: Scene) -> int:
+    """How many new tokens may stand after a scene's text: as many as a link carries, and its model
+    reads."""
+    most = compute.MOST_TOKENS
+    if scene.weights == "real":
+        most = min(most, SHELF.load(real.name_of(scene)).limit)
+    return max(0, min(MOST_SAID, most - len(prompt_of(scene))))
 
 
 def look_of(scene: Scene) -> int:

@@ -12,7 +12,7 @@ import streamlit as st
 from mha_core.arrays import Array
 from mha_core.continuing import chances, choose
 from mha_core.heads.measures import total_variation
-from mha_view import compute, controls, heavy, limits, state, writing
+from mha_view import compute, controls, heavy, state, writing
 from mha_view.components.writing import Candidate, Wish
 from mha_view.components.writing import writing as draw_component
 from mha_view.explore.board import Board
@@ -21,7 +21,6 @@ from mha_view.figures import continuing as figures
 from mha_view.page import open_page_as
 from mha_view.panel import literal
 from mha_view.real import SHELF
-from mha_view.scene import MOST_SAID
 from mha_view.show import show
 from mha_view.words import Words
 
@@ -69,8 +68,7 @@ class Text(Board):
     def can_go(self) -> bool:
         """Whether there is room for a further token, and the model has not ended the text."""
         is_over = bool(self.said) and self.said[-1] in self.writer.ends
-        n = len(self.labels) + len(self.said)
-        return not is_over and len(self.said) < MOST_SAID and n < limits.value("MOST_TOKENS")
+        return not is_over and len(self.said) < writing.room_of(self.scene)
 
 
 def open_text() -> Text:
@@ -122,6 +120,7 @@ def draw_settings(text: Text) -> None:
 def draw_writing(text: Text) -> None:
     """The text, its buttons, and what may come next."""
     words, sampling = text.words, writing.sampling_of(text.scene)
+    room = writing.room_of(text.scene)
     own, share = chances(text.found.logits), chances(text.found.logits, sampling)
     chosen, drawn = choose(text.found.logits, sampling, text.look)
     is_back = text.look < len(text.said)
@@ -149,15 +148,15 @@ def draw_writing(text: Text) -> None:
         drawn=drawn,
         n_others=int(np.count_nonzero(share)) - int(np.count_nonzero(share[order])),
         can_go=text.can_go,
-        on_wish=lambda wish: _grant(wish, text.writer.n_vocabulary, text.said),
+        on_wish=lambda wish: _grant(wish, text.writer.n_vocabulary, text.said, room),
     )
     _say_choice(text, stands, chosen, drawn, float(share[stands]), float(own[stands]))
 
 
-def _grant(wish: Wish, n_vocabulary: int, said: tuple[int, ...]) -> None:
+def _grant(wish: Wish, n_vocabulary: int, said: tuple[int, ...], room: int) -> None:
     """Put what a reader wants into the scene, once it is seen to be possible."""
     kept = said[: wish.keep]
-    if wish.token is not None and wish.token < n_vocabulary and len(kept) < MOST_SAID:
+    if wish.token is not None and wish.token < n_vocabulary and len(kept) < room:
         kept = (*kept, wish.token)
     state.change(said=kept, look=wish.look if wish.look < len(kept) else -1)
 

@@ -113,11 +113,12 @@ def test_a_wish_is_granted_only_where_it_can_be(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(state, "change", lambda **change: changes.append(change))
     for wish in (Wish(3, 4, -1), Wish(1, 9, -1), Wish(3, None, 1), Wish(9, None, 7),
                  Wish(3, 50, -1)):  # fmt: skip
-        _grant(wish, 10, (1, 2, 3))
+        _grant(wish, 10, (1, 2, 3), 4)
+    _grant(Wish(3, 4, -1), 10, (1, 2, 3), 3)
     assert changes == [
         {"said": (1, 2, 3, 4), "look": -1}, {"said": (1, 9), "look": -1},
         {"said": (1, 2, 3), "look": 1}, {"said": (1, 2, 3), "look": -1},
-        {"said": (1, 2, 3), "look": -1},
+        {"said": (1, 2, 3), "look": -1}, {"said": (1, 2, 3), "look": -1},
     ]  # fmt: skip
     bad: list[Any] = [None, 3, {}, {"keep": -1, "token": 1, "look": 0},
                       {"keep": True, "token": 1, "look": 0}, {"keep": 1, "token": "1", "look": 0},

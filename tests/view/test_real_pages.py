@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from mha_core.real.folder import FOLDER_VARIABLE, ModelCard, card_of
 from mha_core.real.layer import real_layer
 from mha_core.real.load import RealModel, open_network
 from mha_core.real.pairs import score_pairs
-from mha_view import by_hand, compute, real, real_walk, thread
+from mha_view import by_hand, compute, real, real_walk, thread, writing
 from mha_view.about import about_sentence
 from mha_view.components.wall import _head
 from mha_view.explore import board, changed, compare, known
@@ -38,6 +39,7 @@ from mha_view.words import LANGS, Words
 from tests.core.real_families import FAMILIES, Family, build
 from tests.core.real_folders import bytes_tokenizer, save_folder, words_tokenizer
 from tests.view.test_as_python import run
+from tests.view.test_page_python import check_lines
 from tests.view.test_pages import CHINESE, html, open_app, pictures, texts
 
 LLAMA = next(family for family in FAMILIES if family.name == "llama")
@@ -496,6 +498,45 @@ def test_the_lines_of_python_are_about_the_model(page: str) -> None:
         np.testing.assert_allclose(mine, theirs, atol=1e-5)
 
 
+WRITTEN: dict[str, tuple[str, Scene, tuple[str, ...]]] = {
+    **{page: (page, SCENE, ()) for page in WALK},
+    **{f"{page}, both ways": (page, SCENE.with_(real="small-bert"), ()) for page in WALK},
+    "gallery": ("gallery", SCENE.with_(sort="entropy", hide_special=True, whole_words=True), ()),
+    "continue": ("continue", SCENE.with_(said=(40, 50), look=1, off=((1, 1),)), ()),
+    "roles": ("specialisation", SCENE.with_(tab="roles"), ("real_roles_measure",)),
+    "tasks": (
+        "specialisation", SCENE.with_(tab="damage", off=((0, 1),), ablation="zero"),
+        ("known_measure",),
+    ),
+    **{
+        f"bench, {how}": (
+            "specialisation",
+            SCENE.with_(tab="bench", off=((0, 1),), ablation=how, edge_query=7, edge_key=2), (),
+        )
+        for how in get_args(Ablation)
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRITTEN)
+def test_every_picture_of_the_model_has_its_lines(
+    case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, scene, pressed = WRITTEN[case]
+    check_lines(page, scene, monkeypatch, *pressed)
+
+
+def test_no_more_is_written_than_the_model_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = real.SHELF.load("small-llama")
+    least = replace(model, limit=model.encode(TEXT).n_tokens + 2)
+    monkeypatch.setitem(real.SHELF._models, "small-llama", least)
+    scene = SCENE.with_(said=(40, 50, 60, 70))
+    assert (writing.room_of(scene), writing.said_of(scene)) == (2, (40, 50))
+    app = open_app("continue", scene)
+    assert not app.exception
+    assert not app.error
+
+
 COMPARED = {
     "two models": SCENE.with_(against="weights", other_weights="real", other_real="small-bert",
                               other_layer=1, other_head=2),
@@ -510,7 +551,9 @@ COMPARED = {
 
 @pytest.mark.parametrize("lang", LANGS)
 @pytest.mark.parametrize("case", COMPARED)
-def test_two_models_are_compared_where_their_tokens_cover_the_same(case: str, lang: str) -> None:
+def test_two_models_are_compared_where_their_tokens_cover_the_same(
+    case: str, lang: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scene, words = COMPARED[case].with_(lang=lang), Words(lang)
     bare = {"digest": "", "other_digest": ""}
     assert read_link(link_of(scene))[0].with_(**bare) == scene
@@ -551,9 +594,8 @@ def test_two_models_are_compared_where_their_tokens_cover_the_same(case: str, la
             assert np.nan_to_num(grouped[row, column]) == pytest.approx(cells, abs=1e-6)
             hidden = min(key.first) > max(one.first)  # a look ahead is drawn as none, not as 0
             assert np.isnan(grouped[row, column]) == hidden
-    value = run(write_page("compare", scene) or "")["value"]
-    for mine, theirs in zip(value, (first, second), strict=True):
-        np.testing.assert_allclose(mine, theirs, atol=1e-5)
+    if lang == "zh":
+        check_lines("compare", scene, monkeypatch)
 
 
 def now_keep(scene: Scene, pattern: np.ndarray) -> np.ndarray:
