@@ -338,7 +338,9 @@ def open_page_as(kind: type[AnyPage], name: str, now: Scene | None = None) -> An
     hidden = real_walk.hidden_of(now) if kind.needs == "layer" else None
     if hidden is not None and name not in WITHOUT_PROJECTIONS:
         st.title(words.lesson(name, "title"))
-        st.info(words.error(hidden))
+        layer = min(now.layer, compute.n_layers_of(now) - 1)
+        part = words.error(hidden)
+        st.info(words("real.hidden", name=literal(now.real), layer=layer, part=part))
         st.stop()
     page = kind(name, words, now, config, reading)
     if walk is not None:

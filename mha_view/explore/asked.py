@@ -23,7 +23,7 @@ APART = 5e-4  # two numbers closer than this are printed alike
 def ask_gallery(board: Board) -> Question | None:
     """Which head of the layer spreads the focus token's look most evenly."""
     words, layer = board.words, board.layer
-    patterns = board.walk.layers[layer].pattern[:MOST_HEADS, board.focus]
+    patterns = board.walk.patterns[layer][:MOST_HEADS, board.focus]
     spread = np.array([float(entropy(row)) for row in patterns])
     order = np.argsort(-spread, kind="stable")
     if len(order) < 2 or spread[order[0]] - spread[order[1]] < APART:

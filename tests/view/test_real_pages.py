@@ -14,7 +14,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 from tokenizers.processors import TemplateProcessing
 
-from mha_core.errors import DataError
+from mha_core.errors import DataError, Note
 from mha_core.language.alignment import align_tokens
 from mha_core.model.edits import Edits, forbid_edges, zeros_for
 from mha_core.real.capture import capture, capture_calls
@@ -299,8 +299,22 @@ def test_a_layer_that_is_not_proved_is_refused_by_name(monkeypatch: pytest.Monke
     app = open_app("attention", SCENE)
     assert not app.exception
     assert "Layer 1 of small-llama is not shown" in app.error[0].value
-    still = open_app("gallery", SCENE)
-    assert not still.error, "its patterns are the model's own"
+    for page in ("gallery", "compare"):
+        still = open_app(page, SCENE)
+        assert not still.error, "its patterns are the model's own"
+        assert not still.exception
+
+
+def test_a_page_that_cannot_show_how_heads_are_made_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hidden = Note("real.part.projections")
+    monkeypatch.setattr(real_walk, "hidden_of", lambda scene: hidden)
+    app = open_app("projection", SCENE)
+    assert not app.exception
+    assert [item.value for item in app.info] == [
+        Words("en")("real.hidden", name=r"small\-llama", layer=1, part=str(hidden))
+    ]
 
 
 def test_a_wall_shows_every_head_and_the_tiles_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
