@@ -184,11 +184,12 @@ def open_network(network: nn.Module, tokenizer: Any, card: ModelCard) -> RealMod
     _check_tokenizer(card.name, tokenizer, network)
     network.eval().requires_grad_(False)
     ids = probe(tokenizer, _rows(network), _most_tokens(network, tokenizer))
+    ids = ids.to(next(network.parameters()).device)
     with _no_interface(network, card.name):
         told = _by_itself(network, ids)
         _switch(network, card.name)
         with one_at_a_time():
-            calls, out = capture_with_output(network, input_ids=ids.to(network.device))
+            calls, out = capture_with_output(network, input_ids=ids)
     _compare(card.name, network, calls, out, told)
     return RealModel(
         card=card,
@@ -251,10 +252,9 @@ def _by_itself(network: Any, ids: Tensor) -> Any:
     """What a model computes without us, with its patterns where it gives any."""
     with one_at_a_time(), torch.no_grad():
         network.set_attn_implementation("eager")
-        given = {"input_ids": ids.to(network.device)}
         with suppress(TypeError, ValueError):
-            return network(**given, output_attentions=True)
-        return network(**given)
+            return network(input_ids=ids, output_attentions=True)
+        return network(input_ids=ids)
 
 
 def _switch(network: Any, name: str) -> None:
