@@ -144,7 +144,7 @@ def cut_a_step(page: Page, words: Words) -> None:
     assert found == [], found
 
 
-STEP = re.compile(r"^Step \d+ of \d+ ")
+STEP, ENDED = re.compile(r"^Step \d+ of \d+ "), re.compile("^Ended at step")
 SLOW = f"&live_d={max(LIVE_WIDTHS)}&live_n={max(LIVE_LAYERS)}"  # a run that lasts
 
 
@@ -156,29 +156,27 @@ def open_training(new_page: Callable[..., Page], server: str, query: str = "") -
     return page
 
 
-def test_visitors_train_one_after_the_other(new_page: Callable[..., Page], server: str) -> None:
-    first, second = (open_training(new_page, server) for _ in range(2))
-    first.get_by_role("button", name="Start").click()
-    expect(first.get_by_text(STEP)).to_be_visible()
-    second.get_by_role("button", name="Start").click()
-    expect(second.get_by_text("Before you in line: 1")).to_be_visible()
-    ended = first.get_by_text(re.compile("^Ended at step"))
+def test_visitors_train_one_after_the_other_and_a_closed_tab_frees_the_server(
+    new_page: Callable[..., Page], server: str
+) -> None:
+    first, second, third = (open_training(new_page, server, sizes) for sizes in (SLOW, "", SLOW))
+
+    def start(visitor: Page, says: str | re.Pattern[str]) -> None:
+        visitor.get_by_role("button", name="Start").click()
+        expect(visitor.get_by_text(says)).to_be_visible()
+
+    start(first, STEP)
+    start(second, "Before you in line: 1")
+    first.close()
+    expect(second.get_by_text(STEP)).to_be_visible()
+    start(third, "Before you in line: 1")
+    ended = second.get_by_text(ENDED)
     expect(ended).to_be_visible(timeout=2 * WAIT)
     shown = ended.text_content() or ""
     assert float(shown.rsplit(" ", 1)[1]) > 0.5
-    expect(second.get_by_text(STEP)).to_be_visible()
-
-
-def test_a_closed_tab_frees_the_server(new_page: Callable[..., Page], server: str) -> None:
-    first, second = (open_training(new_page, server, SLOW) for _ in range(2))
-    first.get_by_role("button", name="Start").click()
-    expect(first.get_by_text(STEP)).to_be_visible()
-    second.get_by_role("button", name="Start").click()
-    expect(second.get_by_text("Before you in line: 1")).to_be_visible()
-    first.close()
-    expect(second.get_by_text(STEP)).to_be_visible()
-    second.get_by_role("button", name="Stop").click()
-    expect(second.get_by_text(re.compile("^Ended at step"))).to_be_visible()
+    expect(third.get_by_text(STEP)).to_be_visible()
+    third.get_by_role("button", name="Stop").click()
+    expect(third.get_by_text(ENDED)).to_be_visible()
 
 
 @pytest.mark.parametrize("lang", LANGS)
