@@ -20,12 +20,14 @@ test: $(VENV)/test.stamp check browser
 check: $(VENV)/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/pytest -q --ignore=tests/browser -n 2 --dist loadfile
+	# mypy runs beside the tests; what it says stands below them.
+	$(BIN)/mypy > $(VENV)/mypy.txt 2>&1 & types=$$!; \
+	$(BIN)/pytest -q --ignore=tests/browser -n 2 --dist loadfile; tests=$$?; \
+	wait $$types; types=$$?; cat $(VENV)/mypy.txt; exit $$((tests + types))
 
 browser: $(VENV)/test.stamp
 	$(BIN)/python -m tests.browser.find_browser --install
-	$(BIN)/pytest -q tests/browser -n 2 --dist loadfile
+	$(BIN)/pytest -q tests/browser -n 2 --dist loadgroup
 
 bench: $(VENV)/test.stamp
 	$(BIN)/python -m benchmarks.core

@@ -21,6 +21,8 @@ from tests.browser.apps.patterns import HEADS, TOKENS, make_pattern
 from tests.browser.axe import severe_findings
 from tests.browser.waiting import rest, until
 
+pytestmark = pytest.mark.xdist_group("components")  # one server of the fixture app
+
 
 def open_components(page: Page, address: str, query: str = "") -> Locator:
     """Open the fixture app and return its grid of heads once everything is drawn."""
