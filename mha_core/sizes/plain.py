@@ -26,6 +26,7 @@ DECODER_SIDE = {
     "n_layers": ("decoder_layers", "num_decoder_layers"),
     "n_heads": ("decoder_attention_heads",),
 }
+NO_DECODER_TYPE = re.compile(r"vision|audio|encoder|embed|bert|clip|siglip|(^|_)vit(_|$)")
 WINDOWS = re.compile(r"window|chunk")
 
 
@@ -95,7 +96,7 @@ def plain_sizes(config: Json) -> Sizes:
     if windows:
         reason = Note("sizes.reason.windows", names=", ".join(found.path for found in windows))
         notes.append(Note("sizes.note.no_cache", reason=reason))
-    elif NO_DECODER.search(str(config.get("architectures") or "")):
+    elif _may_be_encoder(config):
         notes.append(Note("sizes.note.no_cache", reason=Note("sizes.reason.maybe_encoder")))
     else:
         cache = (CacheLayers(n_layers, 2 * first.n_kv_heads * d_head),)
@@ -111,6 +112,12 @@ def plain_sizes(config: Json) -> Sizes:
         causal=True if cache else None,
         notes=tuple(notes),
     )
+
+
+def _may_be_encoder(config: Json) -> bool:
+    """Whether a class or a type is called after reading both ways, or after no text."""
+    named = NO_DECODER.search(str(config.get("architectures") or ""))
+    return bool(named or NO_DECODER_TYPE.search(str(config.get("model_type") or "").lower()))
 
 
 def _layer(config: Json, d_model: int, n_heads: int, n_kv_heads: int, d_head: int) -> Layer:

@@ -198,6 +198,8 @@ def test_a_reader_of_both_sides_that_is_not_here_keeps_nothing(name: str) -> Non
     sizes = measure({**config, "architectures": [name]})
     assert (sizes.first.n_kv_heads, sizes.cache, sizes.causal) == (2, None, None)
     assert "kv_cache is null" in told(sizes)
+    by_type = measure({**config, "model_type": f"own_{name[:4]}_audio_encoder"})
+    assert (by_type.first.n_kv_heads, by_type.cache) == (2, None)
 
 
 @pytest.mark.parametrize(
