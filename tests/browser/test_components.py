@@ -86,7 +86,9 @@ def tile(grid: Locator, head: int) -> dict[str, int]:
     return corner
 
 
-def test_the_grid_shows_the_numbers_it_was_given(page: Page, components_server: str) -> None:
+def test_the_grid_its_tip_and_its_table_show_the_numbers_it_was_given(
+    page: Page, components_server: str
+) -> None:
     grid = open_components(page, components_server)
     corner = tile(grid, 4)
     drawn = grid.locator(".th-canvas").evaluate(
@@ -96,6 +98,20 @@ def test_the_grid_shows_the_numbers_it_was_given(page: Page, components_server: 
     )
     expected = make_pattern(0, 12)[4].astype(np.float64)
     np.testing.assert_array_equal(np.array(drawn, dtype=np.float64), expected)
+    corner = tile(grid, 0)
+    left, top = cell_centre(grid, corner["x"] + 6, corner["y"] + 9)
+    page.mouse.move(left - 2, top - 2)
+    page.mouse.move(left, top)
+    value = make_pattern(0, 12)[0, 9, 6]
+    expect(grid.locator(".th-tip")).to_have_text(f"head 0 · 猫 → <b>: {value:.3f}")
+    grid.get_by_role("button", name="Table").click()
+    grid.locator("select").select_option("pattern, head 5")
+    row = grid.locator("table tbody tr").nth(9)
+    expect(row.locator("th")).to_have_text(TOKENS[9])
+    value = make_pattern(0, 12)[5, 9, 3]
+    expect(row.locator("td").nth(3)).to_have_text(
+        f"{value:.3f}" if value >= 5e-4 else re.compile("e")
+    )
 
 
 def test_zoom_is_kept_when_a_slider_moves(page: Page, components_server: str) -> None:
@@ -187,16 +203,6 @@ def test_the_mark_follows_what_the_page_selects(page: Page, components_server: s
     ).to_be_visible()
 
 
-def test_hover_says_tokens_and_value(page: Page, components_server: str) -> None:
-    grid = open_components(page, components_server)
-    corner = tile(grid, 0)
-    left, top = cell_centre(grid, corner["x"] + 6, corner["y"] + 9)
-    page.mouse.move(left - 2, top - 2)
-    page.mouse.move(left, top)
-    value = make_pattern(0, 12)[0, 9, 6]
-    expect(grid.locator(".th-tip")).to_have_text(f"head 0 · 猫 → <b>: {value:.3f}")
-
-
 def test_frames_turn_without_the_server(page: Page, components_server: str) -> None:
     open_components(page, components_server)
     turns = page.locator(".th-plot", has=page.locator(".th-frames"))
@@ -214,18 +220,6 @@ def test_frames_turn_without_the_server(page: Page, components_server: str) -> N
     expect(page.get_by_text("seed drawn: 1")).to_be_visible()
     rest(page)
     until(page, lambda: turns.locator(".th-canvas").evaluate(tip), pytest.approx(-1))
-
-
-def test_the_table_shows_the_numbers(page: Page, components_server: str) -> None:
-    grid = open_components(page, components_server)
-    grid.get_by_role("button", name="Table").click()
-    grid.locator("select").select_option("pattern, head 5")
-    row = grid.locator("table tbody tr").nth(9)
-    expect(row.locator("th")).to_have_text(TOKENS[9])
-    value = make_pattern(0, 12)[5, 9, 3]
-    expect(row.locator("td").nth(3)).to_have_text(
-        f"{value:.3f}" if value >= 5e-4 else re.compile("e")
-    )
 
 
 def test_a_long_table_says_what_it_hides(page: Page, components_server: str) -> None:
@@ -251,8 +245,20 @@ def save(page: Page, grid: Locator, label: str, folder: Path) -> Path:
 SETTINGS = {"text": "the cat saw the 12 <b> & dog 猫", "seed": 0, "figure": "pattern"}
 
 
-def test_npz_holds_the_exact_arrays(page: Page, components_server: str, tmp_path: Path) -> None:
-    path = save(page, open_components(page, components_server), "NumPy", tmp_path)
+def test_every_file_holds_the_numbers_and_carries_its_settings(
+    page: Page, new_page: Callable[..., Page], components_server: str, tmp_path: Path
+) -> None:
+    grid = open_components(page, components_server)
+    check_npz(save(page, grid, "NumPy", tmp_path))
+    check_csv(save(page, grid, "CSV", tmp_path))
+    check_png(save(page, grid, "slides", tmp_path))
+    check_svg(save(page, grid, "SVG", tmp_path))
+    alone = new_page(offline=True, viewport={"width": 1280, "height": 2000})
+    check_html(save(page, grid, "HTML", tmp_path), alone)
+
+
+def check_npz(path: Path) -> None:
+    """The arrays exactly, and what each axis counts."""
     with np.load(path) as file:
         assert all(np.issubdtype(file[name].dtype, np.number) for name in file)
         assert file["pattern"].dtype == np.float32
@@ -263,6 +269,81 @@ def test_npz_holds_the_exact_arrays(page: Page, components_server: str, tmp_path
         assert about["names"][axis] == [TOKENS[place % len(TOKENS)] for place in range(12)]
     assert about["axes"]["pattern"] == ["head", "query", "key"]
     assert about["settings"] == SETTINGS
+
+
+def check_csv(path: Path) -> None:
+    """A table with its words."""
+    table = pd.read_csv(path)
+    names = ["array", "head", "query", "query_name", "key", "key_name", "value", "settings"]
+    assert list(table.columns) == names
+    assert set(table["array"]) == {"pattern"}
+    assert json.loads(table["settings"][0]) == SETTINGS
+    assert table["settings"][1:].isna().all()
+    tokens = [TOKENS[place % len(TOKENS)] for place in range(12)]
+    for axis in ("query", "key"):
+        assert [tokens[place] for place in table[axis]] == list(table[f"{axis}_name"])
+    back = np.full((HEADS, 12, 12), -1, np.float32)
+    back[table["head"], table["query"], table["key"]] = table["value"].astype(np.float32)
+    np.testing.assert_array_equal(back, make_pattern(0, 12))
+
+
+def check_png(path: Path) -> None:
+    """A sound picture that carries its settings."""
+    data, chunks, at = path.read_bytes(), {}, 8
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    while at < len(data):
+        (length,) = struct.unpack(">I", data[at : at + 4])
+        kind, content = data[at + 4 : at + 8], data[at + 8 : at + 8 + length]
+        (checksum,) = struct.unpack(">I", data[at + 8 + length : at + 12 + length])
+        assert checksum == zlib.crc32(kind + content)
+        chunks[kind] = content
+        at += 12 + length
+    assert chunks[b"iTXt"].startswith(b"settings\0\0\0\0\0")
+    assert json.loads(chunks[b"iTXt"][13:]) == SETTINGS
+    assert struct.unpack(">II", chunks[b"IHDR"][:8])[0] > 600
+
+
+def check_svg(path: Path) -> None:
+    """A drawing that carries its settings."""
+    from xml.etree import ElementTree
+
+    tree = ElementTree.parse(path).getroot()
+    metadata = tree.find("{http://www.w3.org/2000/svg}metadata")
+    assert metadata is not None
+    assert json.loads(metadata.text or "") == SETTINGS
+    assert "head 5" in path.read_text(encoding="utf-8")
+
+
+def check_html(path: Path, alone: Page) -> None:
+    """A page of its own that needs no network."""
+    alone.goto(path.as_uri())
+    plot = alone.locator("#figure-0")
+    expect(plot.locator(".heatmaplayer image")).to_have_count(1)
+    assert json.loads(alone.locator("#settings").text_content() or "") == SETTINGS
+    assert path.stat().st_size < 300_000
+    packed = base64.b64decode(alone.locator("#figures").text_content() or "")
+    kept = json.loads(zlib.decompress(packed, wbits=-15))
+    [matrices] = kept["figures"]
+    for matrix, expected in zip(matrices, make_pattern(0, 12), strict=True):
+        drawn = np.frombuffer(base64.b64decode(matrix["values"]["bdata"]), np.float32)
+        np.testing.assert_array_equal(drawn.reshape(12, 12), expected)
+    # What lies under the pointer is said, in whichever tile.
+    for head, row in ((0, 5), (2, 7), (5, 11), (3, 10)):
+        column = int(np.nanargmax(make_pattern(0, 12)[head, row]))
+        matrix = matrices[head]
+        place = matrix["place"]
+        across = matrix["at"]["x"][0] + column, place["x"]
+        down = matrix["at"]["y"][0] + row, place["y"]
+        share = [(at - first) / (last - first) for at, (first, last) in (across, down)]
+        box = plot.locator("svg").first.bounding_box()
+        assert box is not None
+        alone.mouse.move(
+            box["x"] + place["left"] + share[0] * place["width"],
+            box["y"] + place["top"] + share[1] * place["height"],
+        )
+        value = f"{make_pattern(0, 12)[head, row, column]:.3f}"
+        query, key = (TOKENS[at % len(TOKENS)] for at in (row, column))
+        expect(alone.locator("#cell")).to_have_text(f"head {head} · {query} → {key}: {value}")
 
 
 def test_large_arrays_come_when_they_are_saved(
@@ -281,24 +362,6 @@ def test_large_arrays_come_when_they_are_saved(
     expect(page.get_by_text("seed drawn: 1")).to_be_visible()
     with np.load(save(page, grid, "NumPy", tmp_path)) as file:
         np.testing.assert_array_equal(file["pattern"], make_pattern(1, 70))
-
-
-def test_csv_opens_as_a_table_with_its_words(
-    page: Page, components_server: str, tmp_path: Path
-) -> None:
-    path = save(page, open_components(page, components_server), "CSV", tmp_path)
-    table = pd.read_csv(path)
-    names = ["array", "head", "query", "query_name", "key", "key_name", "value", "settings"]
-    assert list(table.columns) == names
-    assert set(table["array"]) == {"pattern"}
-    assert json.loads(table["settings"][0]) == SETTINGS
-    assert table["settings"][1:].isna().all()
-    tokens = [TOKENS[place % len(TOKENS)] for place in range(12)]
-    for axis in ("query", "key"):
-        assert [tokens[place] for place in table[axis]] == list(table[f"{axis}_name"])
-    back = np.full((HEADS, 12, 12), -1, np.float32)
-    back[table["head"], table["query"], table["key"]] = table["value"].astype(np.float32)
-    np.testing.assert_array_equal(back, make_pattern(0, 12))
 
 
 HARD = [
@@ -346,68 +409,6 @@ def test_any_words_survive_in_files(page: Page, components_server: str, tmp_path
     path.write_bytes(bytes(files[1]))
     with zipfile.ZipFile(path) as archive:
         assert json.loads(archive.comment)["names"]["token"] == HARD
-
-
-def test_png_carries_its_settings(page: Page, components_server: str, tmp_path: Path) -> None:
-    path = save(page, open_components(page, components_server), "slides", tmp_path)
-    data, chunks, at = path.read_bytes(), {}, 8
-    assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    while at < len(data):
-        (length,) = struct.unpack(">I", data[at : at + 4])
-        kind, content = data[at + 4 : at + 8], data[at + 8 : at + 8 + length]
-        (checksum,) = struct.unpack(">I", data[at + 8 + length : at + 12 + length])
-        assert checksum == zlib.crc32(kind + content)
-        chunks[kind] = content
-        at += 12 + length
-    assert chunks[b"iTXt"].startswith(b"settings\0\0\0\0\0")
-    assert json.loads(chunks[b"iTXt"][13:]) == SETTINGS
-    assert struct.unpack(">II", chunks[b"IHDR"][:8])[0] > 600
-
-
-def test_svg_carries_its_settings(page: Page, components_server: str, tmp_path: Path) -> None:
-    from xml.etree import ElementTree
-
-    path = save(page, open_components(page, components_server), "SVG", tmp_path)
-    tree = ElementTree.parse(path).getroot()
-    metadata = tree.find("{http://www.w3.org/2000/svg}metadata")
-    assert metadata is not None
-    assert json.loads(metadata.text or "") == SETTINGS
-    assert "head 5" in path.read_text(encoding="utf-8")
-
-
-def test_html_works_alone(
-    page: Page, new_page: Callable[..., Page], components_server: str, tmp_path: Path
-) -> None:
-    path = save(page, open_components(page, components_server), "HTML", tmp_path)
-    alone = new_page(offline=True, viewport={"width": 1280, "height": 2000})
-    alone.goto(path.as_uri())
-    plot = alone.locator("#figure-0")
-    expect(plot.locator(".heatmaplayer image")).to_have_count(1)
-    assert json.loads(alone.locator("#settings").text_content() or "") == SETTINGS
-    assert path.stat().st_size < 300_000
-    packed = base64.b64decode(alone.locator("#figures").text_content() or "")
-    kept = json.loads(zlib.decompress(packed, wbits=-15))
-    [matrices] = kept["figures"]
-    for matrix, expected in zip(matrices, make_pattern(0, 12), strict=True):
-        drawn = np.frombuffer(base64.b64decode(matrix["values"]["bdata"]), np.float32)
-        np.testing.assert_array_equal(drawn.reshape(12, 12), expected)
-    # What lies under the pointer is said, in whichever tile.
-    for head, row in ((0, 5), (2, 7), (5, 11), (3, 10)):
-        column = int(np.nanargmax(make_pattern(0, 12)[head, row]))
-        matrix = matrices[head]
-        place = matrix["place"]
-        across = matrix["at"]["x"][0] + column, place["x"]
-        down = matrix["at"]["y"][0] + row, place["y"]
-        share = [(at - first) / (last - first) for at, (first, last) in (across, down)]
-        box = plot.locator("svg").first.bounding_box()
-        assert box is not None
-        alone.mouse.move(
-            box["x"] + place["left"] + share[0] * place["width"],
-            box["y"] + place["top"] + share[1] * place["height"],
-        )
-        value = f"{make_pattern(0, 12)[head, row, column]:.3f}"
-        query, key = (TOKENS[at % len(TOKENS)] for at in (row, column))
-        expect(alone.locator("#cell")).to_have_text(f"head {head} · {query} → {key}: {value}")
 
 
 def test_a_whole_page_works_alone(
@@ -503,10 +504,10 @@ def test_a_phone_gets_fewer_tiles_across(
 # --- Links --------------------------------------------------------------------------------------
 
 
-def open_links(page: Page, address: str, layout: str = "arcs") -> Locator:
+def open_links(page: Page, address: str) -> Locator:
     """Open the fixture app and return its link view once it is drawn."""
     open_components(page, address)
-    links = figure(page, f"links_{layout}")
+    links = figure(page, "links_arcs")
     links.scroll_into_view_if_needed()
     rest(page)
     return links
@@ -531,16 +532,19 @@ def links_over(threshold: float, heads: int = 2, query: int | None = None) -> in
     return int(((pattern if query is None else pattern[:, query]) >= threshold).sum())
 
 
-@pytest.mark.parametrize("layout", ["arcs", "columns"])
-def test_hover_isolates_a_token(page: Page, components_server: str, layout: str) -> None:
-    links = open_links(page, components_server, layout)
+def test_hover_isolates_a_token(page: Page, components_server: str) -> None:
+    open_components(page, components_server)
     everything = links_over(0.06)
-    assert len(strengths(links)) == clear_lines(links) == everything
-    links.get_by_role("button", name="dog").hover()
-    until(page, lambda: clear_lines(links), links_over(0.06, query=8))
-    assert len(strengths(links)) == everything
-    page.mouse.move(0, 0)
-    until(page, lambda: clear_lines(links), everything)
+    for layout in ("arcs", "columns"):
+        links = figure(page, f"links_{layout}")
+        links.scroll_into_view_if_needed()
+        rest(page)
+        assert len(strengths(links)) == clear_lines(links) == everything
+        links.get_by_role("button", name="dog").hover()
+        until(page, lambda: clear_lines(links), links_over(0.06, query=8))  # noqa: B023
+        assert len(strengths(links)) == everything
+        page.mouse.move(0, 0)
+        until(page, lambda: clear_lines(links), everything)  # noqa: B023
 
 
 def test_keys_and_tap_isolate_a_token(page: Page, components_server: str) -> None:

@@ -96,13 +96,34 @@ def point_at(
 
 @pytest.mark.parametrize(
     "scene",
-    [Scene(), Scene(layer=2, mask="two_way", head=3),
+    [Scene(layer=2, mask="two_way", head=3),
      Scene(lang="zh", text=TEXTS["ming"], rope=False),
      Scene(weights="custom", n_heads=4, n_kv_heads=2, d_head=6, d_model=10, text="the cat sat")],
-    ids=["default", "two-way", "chinese, no RoPE", "grouped"],
+    ids=["two-way", "chinese, no RoPE", "grouped"],
 )  # fmt: skip
 def test_every_number_in_a_block_is_the_traces(page: Page, server: str, scene: Scene) -> None:
-    stage = open_stage(page, server, scene)
+    check_numbers(open_stage(page, server, scene), scene)
+
+
+def test_numbers_paint_words_and_ribbons_are_the_traces(page: Page, server: str) -> None:
+    sent: list[object] = []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
+    stage, scene = open_stage(page, server), Scene()
+    assert sent
+    check_numbers(stage, scene)
+    check_paint(stage)
+    check_pointing(page, stage)
+    check_column(stage, sent)
+    check_ribbons(stage, scene)
+
+
+def test_ribbons_of_shared_keys_are_the_rows_weights(page: Page, server: str) -> None:
+    scene = Scene(weights="custom", n_heads=4, n_kv_heads=2, head=3, mask="two_way")
+    check_ribbons(open_stage(page, server, scene), scene)
+
+
+def check_numbers(stage: Locator, scene: Scene) -> None:
+    """The stage holds every number of the layer."""
     trace = compute.layer_of(scene)
     blocks = blocks_of(trace)
     assert stage.locator("canvas").count() == len(blocks)
@@ -118,8 +139,8 @@ def colour_of(ramp: tuple[str, ...], place: int) -> np.ndarray:
     return np.array([np.interp(at, range(len(stops)), channel) for channel in stops.T])
 
 
-def test_every_number_is_painted_where_it_stands(page: Page, server: str) -> None:
-    stage = open_stage(page, server)
+def check_paint(stage: Locator) -> None:
+    """Every number has its colour where it stands."""
     trace = compute.layer_of(Scene())
     chance = np.random.default_rng(0)
     for name, head in blocks_of(trace):
@@ -156,8 +177,8 @@ def printed(value: float) -> str:
     return f"{value:.3f}".replace("-", "−")
 
 
-def test_pointing_shows_the_number_and_what_made_it(page: Page, server: str) -> None:
-    stage = open_stage(page, server)
+def check_pointing(page: Page, stage: Locator) -> None:
+    """A number that is pointed at is said, with what made it."""
     trace, labels = compute.layer_of(Scene()), compute.reading_of(Scene()).labels
     tip = stage.locator(".th-layer-tip")
     for name, head, row, column in [
@@ -180,12 +201,9 @@ def test_pointing_shows_the_number_and_what_made_it(page: Page, server: str) -> 
     expect(tip).to_be_hidden()
 
 
-def test_a_token_lights_its_column_in_every_block(page: Page, server: str) -> None:
-    sent: list[object] = []
-    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
-    stage = open_stage(page, server)
+def check_column(stage: Locator, sent: list[object]) -> None:
+    """A token lights its column in every block, and nothing is sent for it."""
     opened = len(sent)
-    assert opened > 0
     stage.locator(".th-piece").nth(5).hover()
     marks = stage.locator(".th-column[data-column]:not(.th-key)")
     columns = {
@@ -197,13 +215,8 @@ def test_a_token_lights_its_column_in_every_block(page: Page, server: str) -> No
     assert len(sent) == opened
 
 
-@pytest.mark.parametrize(
-    "scene",
-    [Scene(), Scene(weights="custom", n_heads=4, n_kv_heads=2, head=3, mask="two_way")],
-    ids=["default", "grouped"],
-)
-def test_ribbons_are_the_rows_weights(page: Page, server: str, scene: Scene) -> None:
-    stage = open_stage(page, server, scene)
+def check_ribbons(stage: Locator, scene: Scene) -> None:
+    """Ribbons are as wide as the weights of the token that is pointed at."""
     trace = compute.layer_of(scene)
     for token in range(trace.n_tokens):
         stage.locator(".th-piece").nth(token).hover()
@@ -264,8 +277,15 @@ def test_a_click_into_a_block_opens_its_page_and_into_another_lane_that_head(
     assert (query_of(page)["head"], query_of(page)["focus"]) == ("3", "4")
 
 
-def test_words_and_lanes_choose_by_keyboard(page: Page, server: str) -> None:
+def test_numbers_words_and_lanes_are_reached_by_keyboard(page: Page, server: str) -> None:
     stage = open_stage(page, server, Scene(focus=7))
+    stage.locator('.th-name[data-block="out"]').focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowLeft"):
+        page.keyboard.press(key)
+    trace = compute.layer_of(Scene())
+    expect(stage.locator(".th-live")).to_contain_text(f"= {printed(float(trace.out[7, 1]))}")
+    page.keyboard.press("Escape")
+    expect(stage.locator(".th-layer-tip")).to_be_hidden()
     stage.locator(".th-piece[aria-pressed='true']").focus()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
@@ -277,17 +297,6 @@ def test_words_and_lanes_choose_by_keyboard(page: Page, server: str) -> None:
     until(page, lambda: query_of(page).get("head"), "4")
     settle(page)
     expect(stage.locator(".th-piece[aria-pressed='true']")).to_have_text("mat")
-
-
-def test_numbers_are_read_by_keyboard(page: Page, server: str) -> None:
-    stage = open_stage(page, server, Scene(focus=7))
-    stage.locator('.th-name[data-block="out"]').focus()
-    for key in ("ArrowDown", "ArrowDown", "ArrowLeft"):
-        page.keyboard.press(key)
-    trace = compute.layer_of(Scene())
-    expect(stage.locator(".th-live")).to_contain_text(f"= {printed(float(trace.out[7, 1]))}")
-    page.keyboard.press("Escape")
-    expect(stage.locator(".th-layer-tip")).to_be_hidden()
 
 
 # --- Play ------------------------------------------------------------------------------------
