@@ -43,19 +43,17 @@ WATCH_POINTER = """
   }, true);
 }
 """
-# Notes when Enter was pressed and when the last change of a picture after it had been painted.
+# Notes when Enter was pressed, and when the last picture that was drawn after it had been painted:
+# the stage, or any of the page.
 WATCH_PICTURE = """
 (isStage) => {
   const times = (window.times = { start: 0, last: 0 });
-  const isWanted = ({ target, addedNodes, attributeName }) => isStage
-    ? attributeName === "data-drawn" && target.dataset.figure === "stage"
-    : (/href$/.test(attributeName ?? "") && target.closest?.(".heatmaplayer")) ||
-      [...addedNodes].some((node) => node.querySelector?.(".heatmaplayer image") ||
-        (node.nodeName === "image" && node.closest(".heatmaplayer")));
+  const isWanted = ({ target: { dataset } }) =>
+    dataset.drawn && (!isStage || dataset.figure === "stage");
   new MutationObserver((changes) => {
     if (!changes.some(isWanted)) return;
     requestAnimationFrame(() => setTimeout(() => (times.last = performance.now())));
-  }).observe(document.body, { subtree: true, childList: true, attributes: true });
+  }).observe(document.body, { subtree: true, attributeFilter: ["data-drawn"] });
   addEventListener("keydown", (event) => {
     if (event.key === "Enter") Object.assign(times, { start: performance.now(), last: 0 });
   }, true);

@@ -45,8 +45,10 @@ export default function ({ data, setStateValue }) {
   if (address.search !== "?" + data.query) {
     window.history.replaceState(window.history.state, "", address.pathname + "?" + data.query)
   }
-  document.documentElement.lang = data.lang
-  document.documentElement.classList.toggle("present", data.present)
+  const page = document.documentElement
+  // The same again would style the whole page anew.
+  if (page.lang !== data.lang) page.lang = data.lang
+  page.classList.toggle("present", data.present)
 }
 """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
@@ -96,14 +97,28 @@ def walk_of(words: Words, scene: Scene) -> compute.Walk:
     if not compute.is_heavy(scene):
         return compute.walk_of(scene)
     scene = compute.resolve(scene)
+    found = wait_for(words, "walk", *_walking(scene))
+    return compute.walk_of(scene) if scene.weights == "real" else found
+
+
+def begin_walk(scene: Scene) -> None:
+    """Put the walk of a scene into the line before a page asks for it, so that it is worked out
+    while what stands round every page is drawn. Whoever waits for it hears of what goes wrong."""
+    with suppress(TwelveHeadsError):
+        scene = compute.resolve(scene)
+        if not scene.text.strip() or not compute.is_ready(scene) or not compute.is_heavy(scene):
+            return
+        key, make = _walking(scene)
+        if st.session_state.get("stopped_walk") != key:
+            line().ask(session_name(), "walk", key, make)
+
+
+def _walking(scene: Scene) -> tuple[Hashable, Make]:
+    """What a resolved scene's walk is called in the line, and the work: of another people's model,
+    the layer that is looked at."""
     if scene.weights == "real":
-        key = (compute.walk_key(scene), scene.layer)
-        wait_for(words, "walk", key, once(compute.layer_of, scene))
-        return compute.walk_of(scene)
-    found: compute.Walk = wait_for(
-        words, "walk", compute.walk_key(scene), once(compute.walk_of, scene)
-    )
-    return found
+        return (compute.walk_key(scene), scene.layer), once(compute.layer_of, scene)
+    return compute.walk_key(scene), once(compute.walk_of, scene)
 
 
 def read_of(words: Words, scene: Scene) -> compute.Walk:

@@ -10,6 +10,9 @@ import gc
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -27,11 +30,31 @@ if TYPE_CHECKING:
     from mha_view.scene import Scene
 
 
+# What one run of a page has found: it asks hundreds of times, and a new folder is to be seen by
+# the next run. A run has a thread of its own, so it has this to itself.
+_found: ContextVar[tuple[ModelCard, ...] | None] = ContextVar("found", default=None)
+
+
+@contextmanager
+def looking_once() -> Iterator[None]:
+    """Look into the server's folder once for all that is asked within."""
+    kept = _found.set(_look())
+    try:
+        yield
+    finally:
+        _found.reset(kept)
+
+
 def cards() -> tuple[ModelCard, ...]:
     """Every model of the server's folder, by name, those that cannot be loaded too."""
+    found = _found.get()
+    return _look() if found is None else found
+
+
+def _look() -> tuple[ModelCard, ...]:
+    """The models as they lie there now."""
     from mha_core.real.folder import models_root
 
-    # Asked for often while a page is drawn, and new folders are to be seen at once.
     root = models_root()
     try:
         with os.scandir(root) as found:

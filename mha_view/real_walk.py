@@ -67,6 +67,11 @@ def _encode(model: RealModel, text: str) -> tuple[Encoded, int]:
 
 def read_text(name: str, text: str) -> Reading:
     """The tokens of a text as every page takes them."""
+    return STORE.get(("reading", ("real", name), text), lambda: _read(name, text))
+
+
+def _read(name: str, text: str) -> Reading:
+    """Say of each token what kind it is."""
     read, n_left_out = encode(name, text)
     tokens = tuple(_token(read, place) for place in range(read.n_tokens))
     return Reading(tokens, read.labels, n_left_out)
@@ -251,6 +256,11 @@ def _sizes(model: RealModel) -> tuple[Sizes, ...]:
 
 def config_of(name: str, layer: int) -> AttentionConfig:
     """The sizes of a layer, for pages that show no steps of it."""
+    return STORE.get(("config", ("real", name), layer), lambda: _config(name, layer))
+
+
+def _config(name: str, layer: int) -> AttentionConfig:
+    """Put them together from what the heads are called with."""
     every = sizes_of(name)
     sizes = every[min(layer, len(every) - 1)]
     network: Any = SHELF.load(name).network

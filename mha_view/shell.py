@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from mha_view import address, cite, controls, frame, heavy, state, theme
+from mha_view import address, cite, controls, frame, heavy, real, state, theme
 from mha_view.classroom import present
 from mha_view.explore import live_run
 from mha_view.link import link_of
-from mha_view.menu import draw_menu, list_pages
+from mha_view.menu import SECTIONS, draw_menu, list_pages
 from mha_view.walk import stage
 from mha_view.words import FOLDER, Words
 
@@ -25,6 +25,9 @@ def main() -> None:
     page = st.navigation(list(pages.values()), position="hidden")
     stage.follow_wish()
     present.follow_wish()
+    name = page.url_path or "overview"
+    if name in SECTIONS["learn"]:
+        heavy.begin_walk(state.scene())
     for sheet in ("style", "print", *(["print_dark"] if theme.is_dark() else [])):
         st.html(FOLDER / f"{sheet}.css")
     with st.sidebar:
@@ -34,7 +37,7 @@ def main() -> None:
         cite.draw_cite(words, state.scene(), page.url_path)
     for part in refused:
         st.warning(part.say(words))
-    name, places = page.url_path or "overview", None
+    places = None
     if state.scene().present:
         places = present.draw_bar(words, name)
     else:
@@ -55,4 +58,5 @@ def main() -> None:
 
 # A process that is split off for heavy work reads the main script, too; it draws nothing.
 if __name__ == "__main__":
-    main()
+    with real.looking_once():
+        main()

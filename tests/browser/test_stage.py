@@ -52,10 +52,13 @@ PLACE = """(root, [name, head, row, column]) => {
           frame.top + box.y + ((row + 0.5) * box.height) / rows];
 }"""
 PIXEL = """(root, [name, head, row, column]) => {
-  const canvas = root.view.canvases.get(`${name}.${head}`);
-  const { rows, columns } = root.view.numbers.matrix(name, head);
-  const [x, y] = [((column + 0.4) * canvas.width) / columns, ((row + 0.4) * canvas.height) / rows];
-  return [...canvas.getContext("2d").getImageData(x, y, 1, 1).data].slice(0, 3);
+  const { sheet, layout, numbers } = root.view;
+  const box = layout.boxes.find((one) => one.name === name && one.head === head);
+  const { rows, columns } = numbers.matrix(name, head);
+  const sharp = sheet.width / parseFloat(sheet.style.width);
+  const x = sharp * (box.x + ((column + 0.4) * box.width) / columns);
+  const y = sharp * (box.y + ((row + 0.4) * box.height) / rows);
+  return [...sheet.getContext("2d").getImageData(x, y, 1, 1).data].slice(0, 3);
 }"""
 RIBBONS = """(root) => [...root.querySelectorAll(".th-ribbon")].map((one) =>
   [one.dataset.key, one.dataset.weight, one.getAttribute("stroke-width")].map(Number))"""

@@ -27,7 +27,9 @@ UNREST = """async (withPictures) => {
       "something is stale": document.querySelector('[data-stale="true"]'),
       "something is being loaded": document.querySelector('[data-testid="stSkeleton"]'),
       "there is no picture": withPictures && !pictures.length,
-      "a picture is not drawn": !pictures.every((picture) => picture.dataset.drawn),
+      // One in a tab that is not open is drawn when it is.
+      "a picture is not drawn":
+        !pictures.every(({ dataset, clientWidth }) => dataset.drawn || !clientWidth),
       "a component is busy": !places.every((place) => place.getAttribute("aria-busy") === "false"),
     }).filter(([, isSo]) => isSo).map(([reason]) => reason);
   };

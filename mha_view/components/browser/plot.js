@@ -44,8 +44,11 @@ class PlotView {
     this.root.view = this; // for the page that saves every figure on it
     parent.append(this.root);
     this.resizer = new ResizeObserver(() => this.resize());
+    this.resizer.observe(this.root);
     this.endRoom = onRoom(() => this.resize());
     this.turn = 0;
+    this.draws = 0;
+    this.isWaiting = undefined; // to be seen, with all that a drawing needs; not known before Plotly is here
     this.picked = null;
     this.matrices = [];
     this.around = ROUND_TILES;
@@ -66,14 +69,21 @@ class PlotView {
     }
     this.name();
     // A reader may be here before Plotly is: a key that is pressed meanwhile counts.
-    if (!this.built) this.offer(this.build(readTheme(this.root), this.width).matrices);
+    if (!this.built && this.root.clientWidth) this.offer(this.build(readTheme(this.root), this.width).matrices);
     try {
       this.plotly = await loadPlotly(header.addresses.plotly);
     } catch (error) {
       this.sayMissing(error);
       return;
     }
-    if (header === this.header) this.draw();
+    if (header === this.header) this.show();
+  }
+
+  /** Draws the figure, or once it is seen: one in a tab that is not open would be drawn twice. */
+  show() {
+    this.isWaiting = !this.root.clientWidth;
+    if (this.isWaiting) delete this.root.dataset.drawn;
+    else this.draw();
   }
 
   /** Puts the words on the parts that have them. */
@@ -104,7 +114,9 @@ class PlotView {
     else this.redraw(theme, width);
     this.stamp = JSON.stringify([this.header.digest, width, theme, this.inset, this.tall]);
     this.redrawTable?.();
-    this.root.dataset.drawn = Number(this.root.dataset.drawn ?? 0) + 1;
+    this.isWaiting = false;
+    this.draws += 1;
+    this.root.dataset.drawn = this.draws;
   }
 
   redraw(theme, width) {
@@ -113,7 +125,6 @@ class PlotView {
     this.root.style.setProperty("--wide", width); // for paper
     this.root.style.setProperty("--high", built.layout.height);
     this.offer(built.matrices);
-    this.isDrawn = false; // what a cell's size on the screen is will be known only then
     const marks = this.marks();
     this.marked = JSON.stringify(marks);
     const layout = { ...built.layout, shapes: [...built.layout.shapes, ...marks] };
@@ -250,7 +261,6 @@ class PlotView {
     });
     this.canvas.on("plotly_hover", (event) => this.showTip(event));
     this.canvas.on("plotly_unhover", () => (this.tip.hidden = true));
-    this.resizer.observe(this.root);
   }
 
   press(event) {
@@ -296,9 +306,11 @@ class PlotView {
 
   resize() {
     const width = Math.round(this.root.clientWidth);
-    if (!this.built || !width || (width === this.built.width && this.tall === this.built.tall)) return;
+    const isAsDrawn = width === this.built?.width && this.tall === this.built.tall;
+    if (this.isWaiting === undefined || !width || (isAsDrawn && !this.isWaiting)) return;
     cancelAnimationFrame(this.resizing);
-    this.resizing = requestAnimationFrame(() => this.draw());
+    if (this.isWaiting) this.draw(); // before an older picture is seen in its place
+    else this.resizing = requestAnimationFrame(() => this.draw());
   }
 
   sayMissing(error) {
@@ -317,6 +329,7 @@ class PlotView {
 
   /** The figure anew for a room, as an SVG element with its size. */
   drawing(room) {
+    if (this.isWaiting) this.draw();
     return drawAside(this, room);
   }
 
@@ -336,6 +349,7 @@ class PlotView {
 
   /** The figure as on the page, drawn, with its matrices and where they lie. */
   async saved() {
+    if (this.isWaiting) this.draw();
     const { svg, width, height, places } = await drawAside(this, null);
     return { svg, width, height, matrices: this.portable(places) };
   }

@@ -118,7 +118,7 @@ async function setFigures(main, copy) {
   const figures = [];
   const copies = [...copy.querySelectorAll(".th-plot")];
   for (const [index, { view }] of [...main.querySelectorAll(".th-plot")].entries()) {
-    if (!view?.root.dataset.drawn) continue;
+    if (!view?.root.dataset.drawn && !view?.isWaiting) continue; // without Plotly
     const drawn = await view.saved();
     copies[index].innerHTML = place(figures.length, view.header.alt, drawn) + (view.table?.outerHTML ?? "");
     figures.push(drawn);

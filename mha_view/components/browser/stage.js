@@ -8,7 +8,7 @@ import { boxAt, LANE, layOut } from "./stage_layout.js";
 import { Lines } from "./stage_lines.js";
 import { Marks } from "./stage_marks.js";
 import { Numbers } from "./stage_numbers.js";
-import { paint, readRamps, shadeOf } from "./stage_paint.js";
+import { clear, paint, readRamps, shadeOf } from "./stage_paint.js";
 import { Player } from "./stage_play.js";
 import { sheetsOf } from "./stage_sheets.js";
 import { addWords } from "./stage_words.js";
@@ -57,9 +57,12 @@ class StageView {
     this.root.append(this.sentence, this.scroller, this.legend, this.over, this.live);
     parent.append(this.root);
     this.lines = new Lines(this.board);
+    this.sheet = element("canvas", "th-sheet");
+    this.sheet.setAttribute("aria-hidden", "true");
+    this.board.append(this.sheet);
     this.marks = new Marks(this.board);
     this.player = new Player(this);
-    this.canvases = new Map();
+    this.frames = new Map(); // of the blocks
     this.names = new Map();
     this.turn = 0;
     this.matrices = []; // the table is of whole blocks
@@ -143,32 +146,32 @@ class StageView {
     const isDark = luminance(theme.paper) < 0.5;
     const ramps = readRamps(this.header.ramps, { isDark, empty: theme.empty });
     const seen = new Set();
+    clear(this.sheet, this.layout);
     for (const box of this.layout.boxes) {
       const id = idOf(box);
       seen.add(id);
-      if (!this.canvases.has(id)) {
-        const made = element("canvas", `th-block th-of-${box.name}`);
-        made.setAttribute("aria-hidden", "true");
+      if (!this.frames.has(id)) {
+        const made = element("div", `th-block th-of-${box.name}`);
         Object.assign(made.dataset, { block: box.name, ...(box.head === null ? {} : { head: box.head }) });
-        this.canvases.set(id, made);
+        this.frames.set(id, made);
         this.board.append(made);
       }
-      const canvas = this.canvases.get(id);
+      const frame = this.frames.get(id);
       const matrix = this.numbers.matrix(box.name, box.head, this.player.isTurned);
-      place(canvas, box);
-      canvas.style.setProperty("--role", `var(--${this.header.blocks[box.name].role}, currentcolor)`);
+      place(frame, box);
+      frame.style.setProperty("--role", `var(--${this.header.blocks[box.name].role}, currentcolor)`);
       const isPattern = box.name === "pattern";
       const how = { limit: matrix.block.limit, isSigned: !isPattern, scale: this.header.scale };
-      paint(canvas, box, {
+      paint(this.sheet, box, {
         rows: matrix.rows, columns: matrix.columns, seam: isPattern && !this.header.small,
         ramp: isPattern ? ramps.weights : ramps.signed,
         shade: matrix.isReady ? matrix.at : (row, column) => shadeOf(matrix.at(row, column), how),
       });
     }
-    for (const [id, canvas] of this.canvases) {
+    for (const [id, frame] of this.frames) {
       if (seen.has(id)) continue;
-      canvas.remove();
-      this.canvases.delete(id);
+      frame.remove();
+      this.frames.delete(id);
     }
   }
 
@@ -293,7 +296,7 @@ class StageView {
     const stamp = [...litHeads, this.player.step, this.token, this.header.turn, this.drawings].join();
     if (stamp === this.lightStamp) return;
     this.lightStamp = stamp;
-    for (const canvas of this.canvases.values()) canvas.classList.toggle("th-dim", !this.player.isAbout(canvas.dataset.block));
+    for (const frame of this.frames.values()) frame.classList.toggle("th-dim", !this.player.isAbout(frame.dataset.block));
     for (const [name, link] of this.names) link.classList.toggle("th-dim", !this.player.isAbout(name));
     this.laneButtons?.forEach((button, head) => {
       button.classList.toggle("th-quiet", !litHeads.has(head));

@@ -1,4 +1,5 @@
-// Numbers as colours: each block is a canvas of its own, painted when its numbers change.
+// Numbers as colours: all blocks on one sheet. A canvas each would be a layer each to the browser,
+// which it puts together anew for every frame of the page.
 
 const STEPS = 255;
 
@@ -39,14 +40,29 @@ export function shadeOf(value, { limit, isSigned, scale }) {
   return Math.round(1 + 254 * Math.max(0, Math.min(1, share)));
 }
 
-/** Paints `numbers` [rows, columns], or ready shades, over the whole canvas.
+/** How many pixels of the screen are one of the page's. */
+const sharpness = () => Math.max(1, window.devicePixelRatio || 1);
+
+/** Clears a sheet and makes it as large as a layout. */
+export function clear(sheet, { width, height }) {
+  const sharp = sharpness();
+  sheet.width = Math.ceil(width * sharp);
+  sheet.height = Math.ceil(height * sharp);
+  Object.assign(sheet.style, { width: `${sheet.width / sharp}px`, height: `${sheet.height / sharp}px` });
+}
+
+/** Where a box lies among the pixels of a sheet. */
+export function pixelsOf({ x, y, width, height }) {
+  const [left, top, right, bottom] = [x, y, x + width, y + height].map((edge) => Math.round(edge * sharpness()));
+  return { left, top, width: Math.max(1, right - left), height: Math.max(1, bottom - top) };
+}
+
+/** Paints `numbers` [rows, columns], or ready shades, over a box of the sheet.
  *  `seam` leaves a hair between cells that are large enough for one. */
-export function paint(canvas, { width, height }, { rows, columns, shade, ramp: pixels, seam }) {
-  const sharp = Math.max(1, window.devicePixelRatio || 1);
-  const [wide, high] = [Math.max(1, Math.round(width * sharp)), Math.max(1, Math.round(height * sharp))];
-  if (canvas.width !== wide) canvas.width = wide;
-  if (canvas.height !== high) canvas.height = high;
-  const pen = canvas.getContext("2d");
+export function paint(sheet, box, { rows, columns, shade, ramp: pixels, seam }) {
+  const sharp = sharpness();
+  const { left, top, width: wide, height: high } = pixelsOf(box);
+  const pen = sheet.getContext("2d");
   const image = pen.createImageData(wide, high);
   const field = new Uint32Array(image.data.buffer);
   const edges = Array.from({ length: columns + 1 }, (_, column) => Math.round((column * wide) / columns));
@@ -61,5 +77,5 @@ export function paint(canvas, { width, height }, { rows, columns, shade, ramp: p
     const to = Math.max(Math.round(((row + 1) * high) / rows) - hair, from + 1);
     for (let y = from; y < to && y < high; y += 1) field.set(line, y * wide);
   }
-  pen.putImageData(image, 0, 0);
+  pen.putImageData(image, left, top);
 }
