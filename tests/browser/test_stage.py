@@ -52,13 +52,20 @@ PLACE = """(root, [name, head, row, column]) => {
           frame.top + box.y + ((row + 0.5) * box.height) / rows];
 }"""
 PIXEL = """(root, [name, head, row, column]) => {
-  const { sheet, layout, numbers } = root.view;
+  const { painting, layout, numbers } = root.view;
   const box = layout.boxes.find((one) => one.name === name && one.head === head);
   const { rows, columns } = numbers.matrix(name, head);
-  const sharp = sheet.width / parseFloat(sheet.style.width);
+  const sharp = painting.width / parseFloat(painting.style.width);
   const x = sharp * (box.x + ((column + 0.4) * box.width) / columns);
   const y = sharp * (box.y + ((row + 0.4) * box.height) / rows);
-  return [...sheet.getContext("2d").getImageData(x, y, 1, 1).data].slice(0, 3);
+  return [...painting.getContext("2d").getImageData(x, y, 1, 1).data].slice(0, 3);
+}"""
+PAINTED = """(root, [name, head]) => {
+  const { painting, layout } = root.view;
+  const box = layout.boxes.find((one) => one.name === name && one.head === head);
+  const sharp = painting.width / parseFloat(painting.style.width);
+  const at = [box.x, box.y, box.width, box.height].map((edge) => Math.round(sharp * edge));
+  return painting.getContext("2d").getImageData(...at).data.join();
 }"""
 RIBBONS = """(root) => [...root.querySelectorAll(".th-ribbon")].map((one) =>
   [one.dataset.key, one.dataset.weight, one.getAttribute("stroke-width")].map(Number))"""
@@ -129,7 +136,7 @@ def check_numbers(stage: Locator, scene: Scene) -> None:
     """The stage holds every number of the layer."""
     trace = compute.layer_of(scene)
     blocks = blocks_of(trace)
-    assert stage.locator("canvas").count() == len(blocks)
+    assert stage.locator(".th-block").count() == len(blocks)
     for name, head in blocks:
         shown = np.array(stage.evaluate(NUMBERS, [name, head]), dtype=np.float64)
         np.testing.assert_array_equal(shown, matrix_of(trace, name, head).astype(np.float64))
@@ -242,7 +249,7 @@ def test_a_long_text_is_cut_down_and_its_ribbons_stay_exact(page: Page, server: 
     strongest = strongest[strongest >= 0.005][:8]
     drawn = sorted((weight for _, weight, _ in stage.evaluate(RIBBONS)), reverse=True)
     assert drawn == pytest.approx(strongest.tolist(), abs=1e-7)
-    assert stage.locator('canvas[data-block="pattern"]').count() == 12
+    assert stage.locator('.th-block[data-block="pattern"]').count() == 12
     assert stage.evaluate("root => root.view.packet.length") <= 400_000
 
 
@@ -379,14 +386,12 @@ def test_each_step_has_its_own_sentence(page: Page, server: str) -> None:
 
 def test_rope_turns_the_numbers_of_its_step(page: Page, server: str) -> None:
     stage = open_stage(page, server, Scene(play=3))
-    paint = "node => node.toDataURL()"
-    shown = {name: stage.locator(f'canvas[data-block="{name}"][data-head="0"]') for name in LANE}
-    before = {name: canvas.evaluate(paint) for name, canvas in shown.items()}
+    before = {name: stage.evaluate(PAINTED, [name, 0]) for name in LANE}
     expect(stage.locator('.th-name[data-block="q_rot"] b')).to_have_text("Qk")
     stage.locator(".th-stop").nth(3).click()
     until(page, lambda: step_of(stage), "4")
     expect(stage.locator('.th-name[data-block="q_rot"] b')).to_have_text("Q̃k")
-    after = {name: canvas.evaluate(paint) for name, canvas in shown.items()}
+    after = {name: stage.evaluate(PAINTED, [name, 0]) for name in LANE}
     assert {name for name in LANE if before[name] != after[name]} == {"q_rot", "k_rot"}
 
 
@@ -437,9 +442,9 @@ def test_on_a_phone_the_stage_scrolls_and_play_follows(phone: Page, server: str)
     assert wider <= 0
     for place, name in ((7, "residual"), (4, "pattern"), (1, "q")):
         stage.locator(".th-stop").nth(place).tap()
-        canvas = stage.locator(f'canvas[data-block="{name}"]').first
+        block = stage.locator(f'.th-block[data-block="{name}"]').first
 
-        def is_seen(shown: Locator = canvas) -> Any:
+        def is_seen(shown: Locator = block) -> Any:
             return shown.evaluate(
                 "node => { const box = node.getBoundingClientRect();"
                 " return box.left >= 0 && box.right <= innerWidth; }"

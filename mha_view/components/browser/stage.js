@@ -57,9 +57,9 @@ class StageView {
     this.root.append(this.sentence, this.scroller, this.legend, this.over, this.live);
     parent.append(this.root);
     this.lines = new Lines(this.board);
-    this.sheet = element("canvas", "th-sheet");
-    this.sheet.setAttribute("aria-hidden", "true");
-    this.board.append(this.sheet);
+    this.painting = element("canvas", "th-sheet");
+    this.painting.setAttribute("aria-hidden", "true");
+    this.board.append(this.painting);
     this.marks = new Marks(this.board);
     this.player = new Player(this);
     this.frames = new Map(); // of the blocks
@@ -146,7 +146,7 @@ class StageView {
     const isDark = luminance(theme.paper) < 0.5;
     const ramps = readRamps(this.header.ramps, { isDark, empty: theme.empty });
     const seen = new Set();
-    clear(this.sheet, this.layout);
+    clear(this.painting, this.layout);
     for (const box of this.layout.boxes) {
       const id = idOf(box);
       seen.add(id);
@@ -162,7 +162,7 @@ class StageView {
       frame.style.setProperty("--role", `var(--${this.header.blocks[box.name].role}, currentcolor)`);
       const isPattern = box.name === "pattern";
       const how = { limit: matrix.block.limit, isSigned: !isPattern, scale: this.header.scale };
-      paint(this.sheet, box, {
+      paint(this.painting, box, {
         rows: matrix.rows, columns: matrix.columns, seam: isPattern && !this.header.small,
         ramp: isPattern ? ramps.weights : ramps.signed,
         shade: matrix.isReady ? matrix.at : (row, column) => shadeOf(matrix.at(row, column), how),

@@ -52,7 +52,7 @@ export function clear(sheet, { width, height }) {
 }
 
 /** Where a box lies among the pixels of a sheet. */
-export function pixelsOf({ x, y, width, height }) {
+function pixelsOf({ x, y, width, height }) {
   const [left, top, right, bottom] = [x, y, x + width, y + height].map((edge) => Math.round(edge * sharpness()));
   return { left, top, width: Math.max(1, right - left), height: Math.max(1, bottom - top) };
 }
