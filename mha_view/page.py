@@ -320,19 +320,21 @@ def open_page_as(kind: type[AnyPage], name: str, now: Scene | None = None) -> An
     """
     now = compute.resolve(now or state.scene())
     words = Words(now.lang)
-    if now.text.strip():
-        heavy.bring(words, now, patterns=kind.needs == "patterns")
-    try:
-        controls.check_text(words)
-        config = compute.config_of(now)
-    except TwelveHeadsError as error:
-        st.error(words.error(error))
-        st.stop()
-    reading = compute.reading_of(now)
-    walk = None
     is_real = now.weights == "real"
-    if (kind.needs == "layer" or not is_real) and compute.is_heavy(now):
-        walk = heavy.walk_of(words, now)  # before anything needs it
+    walk = None
+    # What tells of waiting has a place of its own: else all below it would move, and be made anew.
+    with st.container():
+        if now.text.strip():
+            heavy.bring(words, now, patterns=kind.needs == "patterns")
+        try:
+            controls.check_text(words)
+            config = compute.config_of(now)
+        except TwelveHeadsError as error:
+            st.error(words.error(error))
+            st.stop()
+        reading = compute.reading_of(now)
+        if (kind.needs == "layer" or not is_real) and compute.is_heavy(now):
+            walk = heavy.walk_of(words, now)  # before anything needs it
     if kind.needs == "layer" and is_real:
         config = compute.layer_of(now).config
     hidden = real_walk.hidden_of(now) if kind.needs == "layer" else None

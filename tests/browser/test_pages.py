@@ -27,6 +27,7 @@ def visit(page: Page, address: str, name: str = "overview", query: str = OWN_SIZ
 
 def settle(page: Page, *, pictures: bool = True) -> None:
     """Wait until a page of the app is there and at rest, with pictures or without."""
+    expect(page.locator(".stMain h1")).to_have_count(1)
     expect(page.locator(".stMain h1")).to_be_visible()
     rest(page, pictures=pictures)
 
