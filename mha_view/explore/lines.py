@@ -20,9 +20,11 @@ from mha_view.grouping import Grouping, group_tokens
 from mha_view.link import has_own_head
 from mha_view.scene import MaskName, Scene
 from mha_view.snippets import imports_for, join, regrouped
+from mha_view.store import STORE
 
 Lines = dict[str, str]
 TOY = "from mha_core import load_toy_model\nmodel = load_toy_model()"
+SCORED = "from mha_core.real.roles import score_heads\nroles = score_heads(model)"
 
 
 def model_lines(scene: Scene) -> str:
@@ -91,7 +93,20 @@ def gallery(scene: Scene) -> Lines:
     }  # fmt: skip
     if is_large:  # the wall shows them all, the tiles a few
         del lines["gallery"]
+    if scene.weights == "real" and ("roles", ("real", scene.real)) in STORE:  # then shown here, too
+        lines |= {"": join(lines[""], SCORED), **real_roles()}
     return lines
+
+
+def real_roles() -> Lines:
+    """The best heads of another people's model in each role, out of `roles`."""
+    return {
+        f"real_role_{role}": (
+            f"best = roles.ranked({role!r})[:5]\n"
+            f'real_role_{role} = {{"score": [found.mean for _, found in best]}}'
+        )
+        for role in ("previous", "induction", "duplicate", "sink")
+    }
 
 
 def _seen(scene: Scene, reading: compute.Reading) -> Seen:

@@ -9,7 +9,7 @@ import numpy as np
 from mha_view import compute
 from mha_view.as_python import mask_call
 from mha_view.explore.evidence import Report
-from mha_view.explore.lines import TOY, Lines
+from mha_view.explore.lines import SCORED, TOY, Lines, real_roles
 from mha_view.explore.tabs import tab_of
 from mha_view.link import existing_off
 from mha_view.scene import Scene
@@ -209,18 +209,8 @@ def _of_real_heads(scene: Scene) -> Lines:
         f"model = load_model({scene.real!r}, device='cpu')"
     )
     if tab_of(scene) == "roles":
-        base = (
-            "from mha_core.real.roles import score_heads\nscores = score_heads(model)\n"
-            "value = scores.values['induction'].mean(axis=0)"
-        )
-        tables = {
-            f"real_role_{role}": (
-                f"best = scores.ranked({role!r})[:5]\n"
-                f'real_role_{role} = {{"score": [found.mean for _, found in best]}}'
-            )
-            for role in ("previous", "induction", "duplicate", "sink")
-        }
-        return {"": join(model, base), **tables}
+        value = "value = roles.values['induction'].mean(axis=0)"
+        return {"": join(model, SCORED, value), **real_roles()}
     if tab_of(scene) == "bench":
         place = token_after(scene, compute.reading_of(scene))
         run = "run_edited(model, ids, {edits}).logits[0, " + str(place) + "].float()"
