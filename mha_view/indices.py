@@ -15,3 +15,12 @@ def low(markup: str) -> str:
     'X<sub>in</sub> + O, d<sub>head</sub> and q_rot, head<sub>12</sub>'
     """
     return INDEX.sub(r"\1<sub>\2</sub>", markup)
+
+
+def length(markup: str) -> int:
+    """How many letters of it are seen.
+
+    >>> length("X<sub>in</sub>")
+    3
+    """
+    return len(re.sub(r"</?su[bp]>", "", markup))

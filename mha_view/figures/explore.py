@@ -17,6 +17,7 @@ from mha_view.figures.walk import (
     pooled_labels,
 )
 from mha_view.grouping import Grouping
+from mha_view.indices import length
 from mha_view.scene import ColourScale
 from mha_view.show import Picture
 from mha_view.theme import head_colour
@@ -62,7 +63,7 @@ def gallery(
         titles=titles, scale=scale, hover="hover.board", colours=colours, across=across,
         merged=grouping is not None and grouping.merges,
     )  # fmt: skip
-    narrow = 3 if max(map(len, titles)) <= SHORT_TITLE else 2
+    narrow = 3 if max(map(length, titles)) <= SHORT_TITLE else 2
     figure["data"][0]["meta"]["tile"] |= {"largest": largest, "narrow": min(narrow, len(patterns))}
     shown = np.where(keep, patterns, np.nan)
     return Picture(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mha_core.arrays import Array
-from mha_view.indices import low
+from mha_view.indices import length, low
 from mha_view.scene import ColourScale
 from mha_view.show import Figure
 from mha_view.theme import signed_ramp
@@ -135,7 +135,7 @@ def labels_axis(labels: Sequence[str], starts: Sequence[int], title: str) -> Fig
 
 def _narrow(across: int, titles: Sequence[str]) -> int:
     """Tiles side by side on a phone: one where titles are long, else up to three."""
-    if max(map(len, titles), default=0) > 14:
+    if max(map(length, titles), default=0) > 14:
         return 1
     return min(across, 3)
 
