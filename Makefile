@@ -27,7 +27,7 @@ check: $(VENV)/test.stamp
 
 browser: $(VENV)/test.stamp
 	$(BIN)/python -m tests.browser.find_browser --install
-	$(BIN)/pytest -q tests/browser -n 2 --dist loadgroup
+	$(BIN)/pytest -q tests/browser -n 2 --dist loadfile
 
 bench: $(VENV)/test.stamp
 	$(BIN)/python -m benchmarks.core

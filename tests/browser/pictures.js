@@ -19,7 +19,7 @@ async ([form, known]) => {
   };
   for (const { view } of document.querySelectorAll(".th-plot")) {
     const name = view?.root.dataset.figure;
-    if (!view || name === "map" || known.includes(name) || (view.canvas && !view.built)) continue;
+    if (!view || name === "map" || known.includes(name) || (view.canvas && !view.built && !view.isWaiting)) continue;
     seen.push(name);
     const say = (what) => wrong.push(`${name}: ${what}`);
     let drawn;

@@ -20,7 +20,6 @@ from tests.browser.find_browser import find_proxy
 from tests.browser.serving import ROOT, serve_processes
 from tests.browser.waiting import WAIT
 
-pytestmark = pytest.mark.xdist_group("processes")
 # What the page goes through: the connection lost, then a run of the script from start to end.
 WATCH = """
 () => {

@@ -16,7 +16,6 @@ from tests.browser.waiting import until
 from tests.core.real_families import FAMILIES, Family
 from tests.core.real_folders import bytes_tokenizer, save_folder
 
-pytestmark = pytest.mark.xdist_group("real")
 LLAMA = next(family for family in FAMILIES if family.name == "llama")
 WIDE = Family("llama", "llama", LLAMA.settings | {"vocab_size": 300})
 

@@ -24,8 +24,6 @@ from tests.browser.waiting import rest
 LOOK = (Path(__file__).parent / "pictures.js").read_text("utf-8")
 
 
-# What was looked at by one test is not looked at by the next: they stay together.
-pytestmark = pytest.mark.xdist_group("saved")
 # The class has no picture.
 WITH_PICTURES = [name for name in ORDER if name != "class"]
 PARTS = ("specialisation?tab=map", "specialisation?tab=damage",
