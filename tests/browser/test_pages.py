@@ -172,6 +172,24 @@ def test_arrow_keys_move_the_cell_and_a_reload_keeps_it(page: Page, server: str)
     expect(title).to_have_text(moved)
 
 
+def test_a_picture_in_a_tab_is_drawn_when_it_is_opened(page: Page, server: str) -> None:
+    visit(page, server, "attention", "v=1&lang=en")
+    masks = figure(page, "masks")
+    assert masks.get_attribute("data-drawn") is None
+    page.get_by_role("tab", name=Words("en")("attention.masks")).click()
+    expect(masks.locator(".heatmaplayer image")).to_be_visible()
+    assert masks.evaluate("node => node.view.draws") == 1
+    lang = "() => { window.styled = 0; new MutationObserver((seen) => (styled += seen.length))"
+    page.evaluate(lang + ".observe(document.documentElement, { attributeFilter: ['lang'] }); }")
+    page.get_by_role("tab").first.click()
+    pick(page, "pattern", 2, figure_row(page, 5))
+    until(page, lambda: "cell=pattern" in page.url, True)
+    settle(page)
+    # An answer styles the page anew only where its language is another one.
+    assert page.evaluate("styled") == 0
+    assert masks.get_attribute("data-drawn") is None
+
+
 def test_zoom_survives_a_change_of_setting(page: Page, server: str) -> None:
     visit(page, server, "output")
     chart = figure(page, "out").locator(".th-canvas")

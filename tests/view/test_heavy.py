@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from mha_view import compute, heavy
+from mha_view import compute, controls, heavy
 from mha_view.scene import Scene
 from mha_view.store import STORE
 from mha_view.words import LANGS, Words
@@ -44,6 +44,21 @@ def test_no_page_does_heavy_work_in_its_own_thread(page: str, walked: list[str])
     assert walked, "something was walked"
     assert set(walked) == {"walk"}
     assert Words("en")("heavy.working") not in texts(app), "what was said meanwhile is gone"
+
+
+@pytest.mark.parametrize(("page", "is_begun"), [("attention", True), ("sizes", False)])
+def test_a_walk_is_begun_before_its_page_asks(
+    page: str, is_begun: bool, walked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw, begun = controls.draw_controls, []
+
+    def spy(words: Words) -> None:
+        begun.append(bool(walked) or any(job.kind == "walk" for job in heavy.line()._jobs))
+        draw(words)
+
+    monkeypatch.setattr(controls, "draw_controls", spy)
+    open_app(page, LONG)
+    assert begun == [is_begun]
 
 
 def test_light_work_waits_in_no_line(walked: list[str]) -> None:

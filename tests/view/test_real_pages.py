@@ -288,6 +288,19 @@ def test_without_models_one_line_says_what_brings_them(
     assert words("real.gone.none", name="x") in [item.value for item in gone.warning]
 
 
+def test_a_run_lists_the_models_once_and_the_next_one_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    with real.looking_once():
+        (tmp_path / "new").mkdir()
+        (tmp_path / "new" / "config.json").write_text("{}")
+        assert real.cards() == ()
+    assert [card.name for card in real.cards()] == ["new"]
+    with real.looking_once():
+        assert [card.name for card in real.cards()] == ["new"]
+
+
 def test_a_layer_that_is_not_proved_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(model: object, read: object, number: int) -> None:
         raise DataError(
