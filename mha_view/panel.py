@@ -51,9 +51,9 @@ def sum_rows(folded: Folded, names: Sequence[str], words: Words) -> list[str]:
 def row(name: str, middle: str, value: str, *, bar: float | None = None, kind: str = "") -> str:
     """One row: name, how it is made, a bar from −1 to 1, the number.
 
-    A sum's name and a bias' are symbols; other names may be tokens, which are printed as they are.
+    Sums, biases and what is `named` are symbols; other names may be tokens, printed as they are.
     """
-    shown = low(escape(name)) if kind in ("total", "bias") else escape(name)
+    shown = low(escape(name)) if kind in ("total", "bias", "named") else escape(name)
     if bar is None:
         drawn = ""
     else:

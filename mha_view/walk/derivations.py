@@ -261,7 +261,7 @@ def draw_concat(page: Page, place: int, token: int) -> None:
             f"{place} ÷ {d_value}",
             page.words("panel.concat.name", head=head, feature=feature),
         ),
-        row(f"head_{head}[{feature}, {token}]", "", number(value)),
+        row(f"head_{head}[{feature}, {token}]", "", number(value), kind="named"),
         row(f"Concat[{place}, {token}]", "", number(value), kind="total"),
     ]
     draw(
